@@ -18,8 +18,6 @@ import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import { CallerKeys, metrics } from "./CallerKeys.ts"
 import * as Key from "./KeyStore.ts"
-import { isValid, KeyStore, KeyStoreFault } from "./KeyStore.ts"
-import type { KeyRecord } from "./KeyStore.ts"
 
 /** The intervals and the timeout of reads from the store. */
 export interface Options {
@@ -45,7 +43,7 @@ interface Known {
   readonly expiresAt: number
 }
 
-const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }: KeyRecord): Known => ({
+const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }: Key.KeyRecord): Known => ({
   caller: { id: `key:${name}`, key: prefix, scope, quota },
   prefix,
   expiresAt
@@ -66,7 +64,7 @@ const unreadable = Effect.suspend(() =>
 )
 
 const make = Effect.fnUntraced(function*(options: Options) {
-  const store = yield* KeyStore
+  const store = yield* Key.KeyStore
   const hasher = yield* Key.Hasher
   const deadline = options.deadline ?? "2 seconds"
   const asked = yield* Queue.sliding<void>(1)
@@ -74,17 +72,17 @@ const make = Effect.fnUntraced(function*(options: Options) {
   let version: string | undefined
   let reading = Deferred.makeUnsafe<void>()
 
-  const inTime = SharedStore.within(deadline, (message) => new KeyStoreFault({ reason: "away", message }))
+  const inTime = SharedStore.within(deadline, (message) => new Key.KeyStoreFault({ reason: "away", message }))
   const read = Effect.gen(function*() {
     const snapshot = yield* inTime(store.since(version))
     if (snapshot === undefined) return
     const now = yield* Clock.currentTimeMillis
     known = new Map(
-      snapshot.records.filter((record) => isValid(record, now)).map((record) => [record.hash, toKnown(record)])
+      snapshot.records.filter((record) => Key.isValid(record, now)).map((record) => [record.hash, toKnown(record)])
     )
     version = snapshot.version
   })
-  const outage = SharedStore.makeOutage<KeyStoreFault>(metrics.callerKeysDegraded.series({}), {
+  const outage = SharedStore.makeOutage<Key.KeyStoreFault>(metrics.callerKeysDegraded.series({}), {
     away: ({ message }) =>
       Effect.logError(
         version === undefined
@@ -173,5 +171,5 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * )
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<CallerKeys, KeyStoreFault, KeyStore> =>
+export const layer = (options: Options = {}): Layer.Layer<CallerKeys, Key.KeyStoreFault, Key.KeyStore> =>
   Layer.effect(CallerKeys, make(options))

@@ -16,26 +16,25 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as KeyStore from "./KeyStore.ts"
-import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
 
 /** The version of the file format. */
 const version = 1
 
-const Document = Schema.Struct({ version: Schema.Literal(version), keys: Schema.Array(KeyRecord) })
+const Document = Schema.Struct({ version: Schema.Literal(version), keys: Schema.Array(KeyStore.KeyRecord) })
 
 const decode = Schema.decodeUnknownResult(Document, { onExcessProperty: "error" })
 const encode = Schema.encodeEffect(Document)
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const isLater = Schema.is(Schema.Struct({ version: Schema.Int.check(Schema.isGreaterThan(version)) }))
 
-const malformed = (message: string) => new KeyStoreFault({ reason: "malformed", message })
+const malformed = (message: string) => new KeyStore.KeyStoreFault({ reason: "malformed", message })
 
 /** Decodes a key file. The message of an error does not quote the content of the file. */
-const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyRecord>, KeyStoreFault> => {
+const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyStore.KeyRecord>, KeyStore.KeyStoreFault> => {
   const document = Option.getOrUndefined(parse(text))
   if (isLater(document)) {
     return Result.fail(
-      new KeyStoreFault({
+      new KeyStore.KeyStoreFault({
         reason: "newer",
         message:
           `${file} is of version ${document.version}, and this program reads version ${version}: use a later version of Trigate`
@@ -61,13 +60,13 @@ const make = Effect.fnUntraced(function*(file: string) {
     }
     return yield* files.readFileString(file)
   })
-  const isAbsent = (error: PlatformError | KeyStoreFault): boolean =>
+  const isAbsent = (error: PlatformError | KeyStore.KeyStoreFault): boolean =>
     error._tag === "PlatformError" && error.reason._tag === "NotFound"
-  const cannotRead = (error: PlatformError | KeyStoreFault): KeyStoreFault =>
+  const cannotRead = (error: PlatformError | KeyStore.KeyStoreFault): KeyStore.KeyStoreFault =>
     error._tag === "KeyStoreFault" ? error : malformed(
       isAbsent(error) ? `${file} does not exist; create it with trigate keys create` : `${file} cannot be read`
     )
-  const cannotWrite = (error: PlatformError): KeyStoreFault =>
+  const cannotWrite = (error: PlatformError): KeyStore.KeyStoreFault =>
     malformed(
       error.reason._tag === "AlreadyExists"
         ? `${next} exists: another change is in progress, or was interrupted; remove it if no change is running`

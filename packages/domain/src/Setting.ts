@@ -52,33 +52,48 @@ export interface Setting<A> extends Config.Config<A>, Texts {
 
 const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerCase().replaceAll("_", "-")
 
-const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
-  Object.assign(Config.withDefault(config, fallback), { env, flag: flagName(env), fallback, ...texts })
+/** The documentation of a setting. If the schema is of this module, the accepted values can be omitted. */
+type Stated = Omit<Texts, "takes" | "unset"> & Partial<Pick<Texts, "takes">>
+
+const make = <A>(
+  env: string,
+  config: Config.Config<A>,
+  fallback: A,
+  schema: unknown,
+  texts: Stated & Pick<Texts, "unset">
+): Setting<A> =>
+  Object.assign(Config.withDefault(config, fallback), {
+    takes: accepted.get(schema) ?? "text",
+    env,
+    flag: flagName(env),
+    fallback,
+    ...texts
+  })
 
 /** Declares a setting with a default. The default is text, and is decoded in the same way as a configured value. */
 export const withDefault = <A>(
   env: string,
   schema: Schema.Codec<A, string>,
   unset: string,
-  texts: Omit<Texts, "unset">
-): Setting<A> => make(env, Config.schema(schema, env), Schema.decodeSync(schema)(unset), { unset, ...texts })
+  texts: Stated
+): Setting<A> => make(env, Config.schema(schema, env), Schema.decodeSync(schema)(unset), schema, { unset, ...texts })
 
 /** Declares a setting without a default. */
 export const optional = <A>(
   env: string,
   schema: Schema.Codec<A, string>,
-  texts: Omit<Texts, "unset">,
+  texts: Stated,
   unset = "unset"
 ): Setting<Option.Option<A>> =>
-  make(env, Config.map(Config.schema(schema, env), Option.some), Option.none(), { unset, ...texts })
+  make(env, Config.map(Config.schema(schema, env), Option.some), Option.none(), schema, { unset, ...texts })
 
 /** Declares a setting that contains a list. Default: empty. */
 export const list = <A>(
   env: string,
   schema: Schema.Codec<ReadonlyArray<A>, string>,
-  texts: Omit<Texts, "unset">,
+  texts: Stated,
   unset = "unset"
-): Setting<ReadonlyArray<A>> => make(env, Config.schema(schema, env), [], { unset, ...texts })
+): Setting<ReadonlyArray<A>> => make(env, Config.schema(schema, env), [], schema, { unset, ...texts })
 
 /** Splits comma-separated text; omits empty items. */
 export const words = (text: string): ReadonlyArray<string> =>
@@ -119,6 +134,12 @@ export const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGrea
 // empty text is accepted and means that the setting is unset; text that contains only commas or spaces is refused
 const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
 
+const urls = (isUrl: ReturnType<typeof filtered>) =>
+  Schema.String.check(namesSomething).pipe(
+    Schema.decodeTo(CommaSeparated),
+    Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isUrl))))
+  )
+
 /** Checks that a text is a base URL. */
 export const isBaseUrl = filtered(
   "an http or https URL without query",
@@ -126,10 +147,7 @@ export const isBaseUrl = filtered(
 )
 
 /** Comma-separated base URLs. They are redacted because the path can contain the node provider's endpoint key. */
-export const BaseUrls = Schema.String.check(namesSomething).pipe(
-  Schema.decodeTo(CommaSeparated),
-  Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
-)
+export const BaseUrls = urls(isBaseUrl)
 
 /** Checks that a text is a WebSocket URL. */
 const isSocketUrl = filtered(
@@ -138,10 +156,7 @@ const isSocketUrl = filtered(
 )
 
 /** Comma-separated WebSocket URLs. They are redacted because they can contain the node provider's endpoint key. */
-export const SocketUrls = Schema.String.check(namesSomething).pipe(
-  Schema.decodeTo(CommaSeparated),
-  Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isSocketUrl))))
-)
+export const SocketUrls = urls(isSocketUrl)
 
 const units: { readonly [abbreviation: string]: string } = { ms: "millis", s: "seconds", m: "minutes" }
 
@@ -172,14 +187,21 @@ export const Deadline = Age.check(isPositive)
 
 /** The description of {@link OnOff} for error messages. */
 export const onOff = "`on` or `off`"
-/** The description of {@link BaseUrls} for error messages. */
-export const baseUrls = "http(s) base URLs, comma separated, without query"
-/** The description of {@link SocketUrls} for error messages. */
-export const socketUrls = "ws(s) URLs, comma separated"
 /** The description of {@link Positive} for error messages. */
 export const positive = "a number above zero"
 /** The description of {@link Count} for error messages. */
 export const count = "an integer above zero"
+
+/** The accepted values of each schema, for a setting that does not state them. */
+const accepted: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  [OnOff, onOff],
+  [BaseUrls, "http(s) base URLs, comma separated, without query"],
+  [SocketUrls, "ws(s) URLs, comma separated"],
+  [Positive, positive],
+  [Count, count],
+  [Age, duration],
+  [Deadline, duration]
+])
 
 /** The decoded values of settings. */
 export type Values<Settings> = { readonly [Name in keyof Settings]: Config.Success<Settings[Name]> }

@@ -1,19 +1,9 @@
 /** The service of an EVM layer 2: relayed JSON-RPC calls, receipts, and waiting for a receipt. */
 import { Hash } from "@trigate/domain/encoding/Encoding"
-import {
-  Overloaded,
-  QuotaExceeded,
-  unwrapReason,
-  UpstreamMalformed,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamUnavailable
-} from "@trigate/domain/errors/GatewayError"
-import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
-import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
-import type { Receipt } from "@trigate/domain/evm/EvmResources"
+import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
@@ -27,12 +17,12 @@ import * as Schema from "effect/Schema"
 
 /** Errors of a failed poll after which the next poll can still succeed. */
 export const TransientFailure = Schema.Union([
-  UpstreamUnavailable,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamMalformed,
-  QuotaExceeded,
-  Overloaded
+  GatewayError.UpstreamUnavailable,
+  GatewayError.UpstreamRateLimited,
+  GatewayError.UpstreamTimeout,
+  GatewayError.UpstreamMalformed,
+  GatewayError.QuotaExceeded,
+  GatewayError.Overloaded
 ])
 export type TransientFailure = typeof TransientFailure.Type
 
@@ -78,7 +68,7 @@ const isTransient = Schema.is(TransientFailure)
  * poll.
  */
 export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
-  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
+  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<EvmResources.Receipt | null, E>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions
 ) {
   const start = yield* Clock.monotonicTimeNanos
@@ -93,10 +83,10 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
     ))
   const answer = Effect.map(getReceipt({ hash }), (receipt) => {
     lastFailure = undefined
-    return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
+    return receipt === null || (EvmResources.isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
   })
   const poll = answer.pipe(Effect.catch((error) => {
-    const reason: unknown = unwrapReason(error)
+    const reason: unknown = GatewayError.unwrapReason(error)
     if (!isTransient(reason)) return Effect.fail(error)
     lastFailure = reason
     return Effect.undefined
@@ -109,7 +99,7 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
 
 /** The methods of the service. Typed methods are derived from the declared operations and subscriptions. */
 export interface Layer2Methods
-  extends Methods<typeof layer2Operations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
+  extends Methods<typeof layer2Operations, GatewayError.CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
   /**
    * Relays a call. If its params are invalid, the call is refused and nothing is sent.
@@ -118,7 +108,7 @@ export interface Layer2Methods
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
+  ) => Effect.Effect<RpcAnswer, GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock>
   /**
    * Polls until the receipt exists.
    *
@@ -127,7 +117,7 @@ export interface Layer2Methods
    */
   readonly waitForReceipt: (
     options: WaitOptions
-  ) => Effect.Effect<Receipt, CallFailure | ReceiptTimeout>
+  ) => Effect.Effect<EvmResources.Receipt, GatewayError.CallFailure | ReceiptTimeout>
 }
 
 /**

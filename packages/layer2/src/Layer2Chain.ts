@@ -6,7 +6,6 @@ import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
-import { settings } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -46,12 +45,12 @@ export const layer = (options: Options): Layer.Layer<Layer2> =>
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     calls: Pipeline.config,
-    addresses: settings.layer2Url,
+    addresses: Upstream.settings.layer2Url,
     logs: Config.all({
-      layer2LogBlocks: settings.layer2LogBlocks,
-      layer2WsUrl: settings.layer2WsUrl,
-      logsMaxRequests: settings.logsMaxRequests,
-      callerFilters: settings.callerFilters
+      layer2LogBlocks: Upstream.settings.layer2LogBlocks,
+      layer2WsUrl: Upstream.settings.layer2WsUrl,
+      logsMaxRequests: Upstream.settings.logsMaxRequests,
+      callerFilters: Upstream.settings.callerFilters
     })
   }),
   ({ addresses, calls, logs }) => ({

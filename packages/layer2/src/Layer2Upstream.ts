@@ -6,14 +6,11 @@
  * requested only once, so finality is checked, with up to two block requests, only when a receipt is requested again.
  */
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Encoding"
-import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import { makeMethod } from "@trigate/domain/evm/EvmProtocol"
-import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
+import { type CheckedRead, makeMethod, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
 import { getTransactionReceipt, layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
-import { cachedForGood } from "@trigate/domain/operations/Operation"
-import type { CachePolicy, Request, Response } from "@trigate/domain/operations/Operation"
+import { cachedForGood, type CachePolicy, type Request, type Response } from "@trigate/domain/operations/Operation"
 import * as SingleFlight from "@trigate/upstream/cache/ResponseCache"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
@@ -34,7 +31,7 @@ import * as Schema from "effect/Schema"
 import { Layer2, make as makeService } from "./Layer2.ts"
 
 /** Reads a block through the same pipeline (limits, cache, retries) as the reads of callers. */
-export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
+export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, GatewayError.CommonFailure>
 
 /** Options of finality checks. */
 export interface FinalReceiptsOptions {
@@ -161,7 +158,7 @@ export interface Addresses {
 }
 
 const notConfigured = () =>
-  new ChainNotConfigured({ chain: "layer2", detail: "No upstream URL of a layer 2 is configured" })
+  new GatewayError.ChainNotConfigured({ chain: "layer2", detail: "No upstream URL of a layer 2 is configured" })
 
 const make = ({ addresses, evm, finality }: Addresses) => {
   const upstream = Upstream.make("layer2", addresses)

@@ -15,25 +15,15 @@ export const within =
       orElse: () => Effect.fail(toError(`no response within ${Duration.format(Duration.fromInputUnsafe(deadline))}`))
     })
 
-/** Whether a store is unreachable, as the steps of this process show. */
-export interface Outage<E> {
-  readonly isAway: () => boolean
-  /** Reports that the store is unreachable. */
-  readonly away: (fault: E) => Effect.Effect<void>
-  /** Reports that the store is reachable. */
-  readonly back: Effect.Effect<void>
-  /** Reports whether a step succeeds. */
-  readonly observe: <A, R>(step: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-}
-
 /**
- * Makes the state of a store, which counts as reachable at first. At each change, sets the gauge to 1 or 0 and runs one
+ * Makes the state of a store, whether it is unreachable, as the steps of this process show: it counts as reachable at
+ * first. At each change, sets the gauge to 1 or 0 and runs one
  * of the two effects, which log it.
  */
 export const makeOutage = <E>(
   gauge: Metric.Gauge<number>,
   log: { readonly away: (fault: E) => Effect.Effect<void>; readonly back: Effect.Effect<void> }
-): Outage<E> => {
+) => {
   let isAway = false
   const change = (isNowAway: boolean, logged: () => Effect.Effect<void>) =>
     Effect.suspend(() => {
@@ -41,13 +31,17 @@ export const makeOutage = <E>(
       isAway = isNowAway
       return Effect.andThen(Metric.update(gauge, isAway ? 1 : 0), Effect.suspend(logged))
     })
-  const away = (fault: E) => change(true, () => log.away(fault))
-  const back = change(false, () => log.back)
+  const away = (fault: E): Effect.Effect<void> => change(true, () => log.away(fault))
+  const back: Effect.Effect<void> = change(false, () => log.back)
   return {
     isAway: () => isAway,
+    /** Reports that the store is unreachable. */
     away,
+    /** Reports that the store is reachable. */
     back,
-    observe: (step) => Effect.tapError(Effect.tap(step, () => back), away)
+    /** Reports whether a step succeeds. */
+    observe: <A, R>(step: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.tapError(Effect.tap(step, () => back), away)
   }
 }
 
@@ -62,26 +56,19 @@ export interface LeaseStore<E> {
   readonly release: (token: number) => Effect.Effect<void, E>
 }
 
-/** The lease of one owner. */
-export interface Lease<E> {
-  /** Acquires or renews the lease. Returns its fencing token; `undefined` while another owner has the lease. */
-  readonly renew: Effect.Effect<number | undefined, E>
-  /** Ends the last lease of this owner. The next lease has another token, so the store refuses a late write. */
-  readonly release: Effect.Effect<void, E>
-  /** Returns whether another owner had the lease when the store last responded. */
-  readonly isElsewhere: () => boolean
-}
-
 /** Makes the lease of an owner. It is not acquired yet. */
-export const makeLease = <E>(store: LeaseStore<E>, owner: string): Lease<E> => {
+export const makeLease = <E>(store: LeaseStore<E>, owner: string) => {
   let token: number | undefined
   let isElsewhere = false
   return {
+    /** Acquires or renews the lease. Returns its fencing token; `undefined` while another owner has the lease. */
     renew: Effect.map(store.lease(owner), (found) => {
       isElsewhere = found === undefined
       return token = found
     }),
+    /** Ends the last lease of this owner. The next lease has another token, so the store refuses a late write. */
     release: Effect.suspend(() => token === undefined ? Effect.void : store.release(token)),
-    isElsewhere: () => isElsewhere
+    /** Returns whether another owner had the lease when the store last responded. */
+    isElsewhere: (): boolean => isElsewhere
   }
 }

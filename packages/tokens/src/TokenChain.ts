@@ -7,22 +7,13 @@
  * shape.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { TokenNotFound, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type {
-  CallFailure,
-  CommonFailure,
-  InvalidAddress,
-  OutcomeUnknown,
-  UpstreamMalformed,
-  WrapReason
-} from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { decodeJson, malformed, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface, UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as TokenData from "@trigate/domain/tokens/TokenData"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
-import type { Query } from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -33,7 +24,6 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Transactions from "./transactions/Transactions.ts"
-import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
 
 /** A decoded response: the documented flat resource, or a master contract whose metadata is not resolved yet. */
 export type Reading =
@@ -64,7 +54,7 @@ const readContract = TokenRpc.makeReader({ ...getTokenData, response: TokenData.
 const isFlat = ({ valueOrUndefined: body }: Json.Json): boolean =>
   Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
 
-const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
+const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, GatewayError.UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
 
 /** Returns the requested address in the canonical form. Fails if the response is for a different address. */
@@ -72,7 +62,7 @@ const parseAddress = (
   upstream: string,
   asked: TokenData.Parsed,
   answered: unknown
-): Effect.Effect<TokenData.TonAddress, UpstreamMalformed> => {
+): Effect.Effect<TokenData.TonAddress, GatewayError.UpstreamMalformed> => {
   const other = Predicate.isString(answered) ? Result.getOrElse(TokenData.parse(answered), () => undefined) : asked
   return other !== undefined && TokenData.formatRaw(other) === TokenData.formatRaw(asked)
     ? Effect.succeed(TokenData.canonical(asked))
@@ -83,7 +73,7 @@ const readFlat = Effect.fnUntraced(function*(
   upstream: string,
   json: Json.Json,
   asked: TokenData.Parsed
-): Effect.fn.Return<Reading, UpstreamMalformed> {
+): Effect.fn.Return<Reading, GatewayError.UpstreamMalformed> {
   const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, json)
   const isNamed = rest.name !== undefined && rest.symbol !== undefined
   return {
@@ -108,14 +98,14 @@ const readFlat = Effect.fnUntraced(function*(
 export const readDialect = Effect.fnUntraced(function*(
   address: TokenData.TonAddress,
   answer: UpstreamResponse
-): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
+): Effect.fn.Return<Reading, GatewayError.CommonFailure | GatewayError.InvalidAddress | GatewayError.TokenNotFound> {
   const { json, status, upstream } = answer
   const asked = yield* Effect.fromResult(TokenData.parse(address))
   if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
   const envelope = yield* TokenRpc.readAnswer(answer)
   const contract = yield* readContract({ address }, upstream, envelope)
   if (contract.contract_type !== "jetton_master") {
-    return yield* new TokenNotFound({
+    return yield* new GatewayError.TokenNotFound({
       address,
       contractType: contract.contract_type,
       detail: `The contract is a ${contract.contract_type}, not the master contract of a fungible token`
@@ -270,7 +260,7 @@ export interface RelayCall {
 
 /** A REST call to relay: a GET with a query, or a POST with a body. */
 export type RestCall =
-  | { readonly operation: TokenRpcOperation; readonly asked: Query | Json.Json; readonly surface: Surface }
+  | { readonly operation: TokenRpcOperation; readonly asked: TokenRpc.Query | Json.Json; readonly surface: Surface }
   | { readonly operation: TokenSendOperation; readonly asked: Json.Json; readonly surface: Surface }
 
 /** An address in any form, validated before anything is sent. */
@@ -279,7 +269,7 @@ export interface AddressRequest {
 }
 
 /** The result of a call about an address; `E` is a further error of the call. */
-type Reply<A, E = never> = Effect.Effect<A, CallFailure | InvalidAddress | E>
+type Reply<A, E = never> = Effect.Effect<A, GatewayError.CallFailure | GatewayError.InvalidAddress | E>
 
 /**
  * The token chain: its tokens, addresses and transactions, and relayed calls.
@@ -311,21 +301,21 @@ export class TokenChain extends Context.Service<TokenChain, {
    * A failure that the chain reports is returned as a response; `TokenRpc.makeReader` converts this response to a typed
    * error. A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
-  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcAnswer, OutcomeUnknown>
+  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcAnswer, GatewayError.OutcomeUnknown>
   /**
    * Relays a REST call. Returns the response unchanged, with any status. Validation and errors are the same as for
    * `relay`.
    */
-  readonly rest: (call: RestCall) => Reply<UpstreamResponse, OutcomeUnknown>
+  readonly rest: (call: RestCall) => Reply<UpstreamResponse, GatewayError.OutcomeUnknown>
   /** Returns a fungible token by its master contract, with metadata from the layer's `MetadataFetch`. */
-  readonly getTokenData: (request: AddressRequest) => Reply<TokenData.TokenData, TokenNotFound>
+  readonly getTokenData: (request: AddressRequest) => Reply<TokenData.TokenData, GatewayError.TokenNotFound>
   /**
    * Returns the token contract (one of four kinds) at an address, in the format of the token chain's server. `seqno`
    * selects a block.
    */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
-  ) => Reply<TokenData.TokenContract, TokenNotFound>
+  ) => Reply<TokenData.TokenContract, GatewayError.TokenNotFound>
   /**
    * Converts an address to its friendly form; the server chooses base64 or base64url. `TonAddress.format` is the local
    * equivalent.
@@ -345,18 +335,18 @@ export class TokenChain extends Context.Service<TokenChain, {
    */
   readonly transactions: (
     request: TokenData.TransactionsRequest
-  ) => Stream.Stream<TokenData.AccountTransaction, WrapReason<TransactionsFailure>>
+  ) => Stream.Stream<TokenData.AccountTransaction, GatewayError.WrapReason<Transactions.TransactionsFailure>>
   /**
    * Returns the position (logical time and hash) of an account's latest transaction. The logical time is 0 if the
    * account has no transactions.
    */
   readonly latestPosition: (
     request: AddressRequest
-  ) => Effect.Effect<TokenData.Position, WrapReason<TransactionsFailure>>
+  ) => Effect.Effect<TokenData.Position, GatewayError.WrapReason<Transactions.TransactionsFailure>>
   /** Returns the raw address of an owner's jetton wallet, as derived by the master contract. */
   readonly jettonWallet: (
     request: TokenData.JettonWalletRequest
-  ) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
+  ) => Effect.Effect<string, GatewayError.WrapReason<Transactions.JettonTransfersFailure>>
   /**
    * Streams the jetton transfers that an owner receives, oldest first, each once.
    *
@@ -365,7 +355,7 @@ export class TokenChain extends Context.Service<TokenChain, {
    */
   readonly jettonTransfers: (
     request: TokenData.JettonTransfersRequest
-  ) => Stream.Stream<TokenData.JettonTransfer, WrapReason<JettonTransfersFailure>>
+  ) => Stream.Stream<TokenData.JettonTransfer, GatewayError.WrapReason<Transactions.JettonTransfersFailure>>
 }>()("@trigate/tokens/TokenChain") {}
 
 const UPSTREAM = "token-chain"
@@ -408,9 +398,9 @@ export const make = Effect.fnUntraced(function*(
     if (operation.class === "read") return yield* read(operation, params)
     const checked = yield* TokenRpc.check(operation, params)
     return yield* TokenRpc.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
-  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | Json.Json) {
+  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: TokenRpc.Query | Json.Json) {
     if (!(asked instanceof Json.Json)) {
       return yield* backend.read({ form: "query", operation, ...yield* TokenRpc.paramsOfQuery(operation, asked) })
     }
@@ -426,7 +416,7 @@ export const make = Effect.fnUntraced(function*(
   const rest = Effect.fnUntraced(function*(call: RestCall) {
     if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
     return yield* isSending(call) ? restOnce(call.operation, call.asked) : restRead(call.operation, call.asked)
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TokenData.check(address))
 
@@ -444,29 +434,29 @@ export const make = Effect.fnUntraced(function*(
     return reading._tag === "Token"
       ? reading.token
       : { ...yield* describe(reading.content, metadata), ...reading.master }
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   const getTokenContract = Effect.fn("TokenChain.getTokenContract")(function*(
     request: AddressRequest & { readonly seqno?: number }
   ) {
     const asked = { ...request, address: yield* checked(request) }
     return yield* readers.getTokenContract(asked, UPSTREAM, yield* ask(tokenRpcOperations.getTokenData, asked))
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   const packAddress = Effect.fn("TokenChain.packAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.packAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.packAddress, asked))
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   const unpackAddress = Effect.fn("TokenChain.unpackAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.unpackAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.unpackAddress, asked))
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   const detectAddress = Effect.fn("TokenChain.detectAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
-  }, Effect.mapError(wrapReason))
+  }, Effect.mapError(GatewayError.wrapReason))
 
   return TokenChain.of({
     relay,
@@ -476,9 +466,9 @@ export const make = Effect.fnUntraced(function*(
     packAddress,
     unpackAddress,
     detectAddress,
-    latestPosition: (request) => Effect.mapError(latestPosition(request), wrapReason),
-    transactions: (request) => Stream.mapError(transactions(request), wrapReason),
-    jettonWallet: (request) => Effect.mapError(jettonWallet(request), wrapReason),
-    jettonTransfers: (request) => Stream.mapError(jettonTransfers(request), wrapReason)
+    latestPosition: (request) => Effect.mapError(latestPosition(request), GatewayError.wrapReason),
+    transactions: (request) => Stream.mapError(transactions(request), GatewayError.wrapReason),
+    jettonWallet: (request) => Effect.mapError(jettonWallet(request), GatewayError.wrapReason),
+    jettonTransfers: (request) => Stream.mapError(jettonTransfers(request), GatewayError.wrapReason)
   })
 })

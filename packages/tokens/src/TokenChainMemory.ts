@@ -2,7 +2,6 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
-import { TokenContract, type TokenData, wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,7 +16,7 @@ import * as TokenChain from "./TokenChain.ts"
 /** A contract at an address (in any form), as the JSON-RPC method `getTokenData` returns it. */
 export interface Deployed {
   readonly address: TonAddress.TonAddress
-  readonly contract: TokenContract
+  readonly contract: TonAddress.TokenContract
 }
 
 /**
@@ -51,7 +50,7 @@ export class TokenChainState extends Context.Service<TokenChainState, {
   /**
    * Fungible tokens, by their `address`. The chain always reports `burnable` as true, whatever its value in this list.
    */
-  readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
+  readonly jettons: Ref.Ref<ReadonlyArray<TonAddress.TokenData>>
   /** Contracts of any kind: wallets, collections, items, and masters with custom content. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
   /** Raw JSON results of the methods other than `getTokenData`, by method name. */
@@ -62,7 +61,7 @@ export class TokenChainState extends Context.Service<TokenChainState, {
     TokenChainState,
     Effect.gen(function*() {
       return TokenChainState.of({
-        jettons: yield* Ref.make<ReadonlyArray<TokenData>>([]),
+        jettons: yield* Ref.make<ReadonlyArray<TonAddress.TokenData>>([]),
         contracts: yield* Ref.make<ReadonlyArray<Deployed>>([]),
         results: yield* Ref.make<ReadonlyMap<string, string>>(new Map())
       })
@@ -70,7 +69,7 @@ export class TokenChainState extends Context.Service<TokenChainState, {
   )
 }
 
-const encodeContract = Schema.encodeSync(TokenContract)
+const encodeContract = Schema.encodeSync(TonAddress.TokenContract)
 
 const succeeded = (result: string) =>
   UpstreamResponse.json("token-chain", 200, `{"ok":true,"result":${result},"@extra":"0:0:0"}`)
@@ -82,7 +81,7 @@ const failed = (status: number, error: string) =>
     Json.stringify({ ok: false, error, code: status, "@extra": "0:0:0" })
   )
 
-const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
+const metadataUrl = (token: TonAddress.TokenData): string => `https://metadata.invalid/${token.address}.json`
 
 /**
  * Makes a master contract whose content decodes to the given token.
@@ -90,7 +89,7 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
  * If the token's metadata is unresolved although it has a name and a symbol, its decimals are in a document that cannot
  * be fetched.
  */
-const masterContract = (token: TokenData): TokenContract => {
+const masterContract = (token: TonAddress.TokenData): TonAddress.TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
   const hidesDecimals = metadata === "unresolved" && name !== undefined && symbol !== undefined
   const names = { ...(name === undefined ? {} : { name }), ...(symbol === undefined ? {} : { symbol }) }
@@ -128,7 +127,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
     return contract === undefined
       ? failed(409, "Smart contract is not Jetton or NFT")
       : succeeded(Json.stringify({
-        "@type": wireTypes[contract.contract_type],
+        "@type": TonAddress.wireTypes[contract.contract_type],
         address: text,
         ...encodeContract(contract)
       }))

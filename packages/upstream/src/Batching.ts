@@ -5,7 +5,6 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -72,11 +71,11 @@ export type Ask = Attempts["ask"]
 export type BatchedRead = (
   call: EvmProtocol.CheckedRead,
   targets: AttemptedRead["targets"]
-) => Effect.Effect<RpcAnswer, CommonFailure>
+) => Effect.Effect<EvmProtocol.RpcAnswer, CommonFailure>
 
 class RpcRead extends Request.Class<
   { readonly call: EvmProtocol.CheckedRead; readonly targets: AttemptedRead["targets"] },
-  RpcAnswer,
+  EvmProtocol.RpcAnswer,
   CommonFailure
 > {}
 

@@ -10,17 +10,10 @@
  */
 import { detached } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure, OnceFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
-import type {
-  CachePolicy,
-  Cost,
-  ReadOperation,
-  ReadProtocol,
-  UpstreamResponse
-} from "@trigate/domain/operations/Operation"
+import type * as Operation from "@trigate/domain/operations/Operation"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -35,13 +28,11 @@ import { OutlierDetection } from "./attempts/OutlierDetection.ts"
 import * as Batching from "./Batching.ts"
 import type { AccountVersions } from "./cache/AccountVersions.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
-import type { Freshness } from "./cache/ResponseCache.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
 import type { Pacer, Refresh } from "./limits/RateWindow.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
-import { cacheSpace, settings } from "./Upstream.ts"
-import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
+import { cacheSpace, settings, type Target, type Upstream, type UpstreamLabel } from "./Upstream.ts"
 
 /** The limits of every call. */
 export interface Options {
@@ -64,8 +55,8 @@ export interface Options {
 }
 
 /** The reads of one protocol, and the upstream addresses for each read. */
-export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
-  readonly protocol: ReadProtocol<Call, A, E>
+export interface Reads<Call extends { readonly operation: Operation.ReadOperation }, A, E, F> {
+  readonly protocol: Operation.ReadProtocol<Call, A, E>
   /**
    * The upstream that is read. Readers of upstreams with equal addresses share cached responses, even across replicas.
    */
@@ -75,7 +66,7 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
   /** Determines by further reads how long a response can be cached; see {@link ResponseCache.Query}. */
-  readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
+  readonly confirm?: (call: Call, answer: A) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
 }
 
 /**
@@ -89,7 +80,7 @@ export class Pipeline extends Context.Service<Pipeline, {
    * Makes the functions that read over a protocol. Make them only once for each upstream, because only reads through
    * the same functions are coalesced.
    */
-  readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
+  readonly reads: <Call extends { readonly operation: Operation.ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
@@ -109,7 +100,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   readonly once: (
     call: Attempts.OnceCall,
     identity: Attempts.OnceIdentity
-  ) => Effect.Effect<UpstreamResponse, OnceFailure>
+  ) => Effect.Effect<Operation.UpstreamResponse, OnceFailure>
 }>()("@trigate/upstream/Pipeline") {}
 
 const defaults = {
@@ -126,15 +117,15 @@ export const requestIds = () => {
 }
 
 /** The functions that the reads over one protocol share. */
-interface Kind<Call extends { readonly operation: ReadOperation }, A, E> {
-  readonly protocol: ReadProtocol<Call, A, E>
+interface Kind<Call extends { readonly operation: Operation.ReadOperation }, A, E> {
+  readonly protocol: Operation.ReadProtocol<Call, A, E>
   readonly ask: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
   readonly confirm: Reads<Call, A, E, unknown>["confirm"]
   readonly pacerOf: RateLimiter["Service"]["pacerOf"]
 }
 
 /** One read, as the cache sees it. A class, so that a cache hit makes no closures. */
-class CallRead<Call extends { readonly operation: ReadOperation }, A, E>
+class CallRead<Call extends { readonly operation: Operation.ReadOperation }, A, E>
   implements ResponseCache.Query<A, E | CommonFailure>
 {
   readonly #kind: Kind<Call, A, E>
@@ -171,7 +162,7 @@ class CallRead<Call extends { readonly operation: ReadOperation }, A, E>
     return this.#kind.pacerOf(this.upstream)
   }
 
-  cachePolicy(now: number, freshness: Freshness): CachePolicy | undefined {
+  cachePolicy(now: number, freshness: ResponseCache.Freshness): Operation.CachePolicy | undefined {
     return this.#kind.protocol.cachePolicy(this.#call, now, freshness === "block")
   }
 
@@ -179,7 +170,7 @@ class CallRead<Call extends { readonly operation: ReadOperation }, A, E>
     return this.#kind.protocol.isCacheable(this.#call, answer)
   }
 
-  costOf(now: number): Cost | undefined {
+  costOf(now: number): Operation.Cost | undefined {
     return this.#kind.protocol.costOf?.(this.#call, now)
   }
 
@@ -214,11 +205,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
     inTurn: (upstream, read) =>
       Effect.clockWith((clock) => {
         const pacer = parts.rateLimiter.pacerOf(upstream)
-        const now = monotonicMillis(clock)
+        const now = Utf8.monotonicMillis(clock)
         pacer?.wait(read, Number.MAX_SAFE_INTEGER, now)
         return (pacer === undefined ? read : pacer.next(now))?.start ?? Effect.void
       }),
-    reads: Effect.fnUntraced(function*<Call extends { readonly operation: ReadOperation }, A, E, F>(
+    reads: Effect.fnUntraced(function*<Call extends { readonly operation: Operation.ReadOperation }, A, E, F>(
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
     ) {
       const reader = cache.reader<A, E | CommonFailure>({
@@ -323,7 +314,10 @@ export interface EvmOptions {
    */
   readonly confirm?: (
     read: Batching.BatchedRead
-  ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
+  ) => (
+    call: EvmProtocol.CheckedRead,
+    answer: RpcAnswer
+  ) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
 }
 
 /** Makes the backend of an EVM chain over the nodes of `upstream`. */

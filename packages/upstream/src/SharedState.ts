@@ -21,11 +21,13 @@ export class SharedStoreUnreachable
 /** A step in a shared store failed: the store is unreachable, or its response cannot be decoded. */
 export type StoreFault = SharedStoreUnreachable | RedisError | Schema.SchemaError
 
-/** Converts a fault to the failure of a store that is unreachable. */
-export const unreachable = (fault: StoreFault): SharedStoreUnreachable =>
+/** Returns why a store counts as unreachable. */
+const formatFault = (fault: StoreFault): string =>
   fault._tag === "SharedStoreUnreachable"
-    ? fault
-    : new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
+    ? fault.detail
+    : fault._tag === "RedisError"
+    ? String(fault.cause)
+    : fault.message
 
 const isStoreFault = (error: unknown): error is StoreFault =>
   ["SharedStoreUnreachable", "RedisError", "SchemaError"].some((tag) => Predicate.isTagged(error, tag))
@@ -44,19 +46,6 @@ export interface Options {
   readonly meanwhile?: string
 }
 
-/** The access to the shared store for one purpose. */
-export interface SharedState {
-  /**
-   * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
-   * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
-   * response of the store.
-   */
-  readonly orElse: <A, E, R>(
-    shared: Effect.Effect<A, E | StoreFault, R>,
-    local: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E, R>
-}
-
 /** Makes the access to the store for one purpose. The store counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
@@ -69,12 +58,17 @@ export const make = Effect.fnUntraced(function*(
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
   const outage = SharedStore.makeOutage<StoreFault>(gauge, {
     away: (fault) =>
-      Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${unreachable(fault).detail})`),
+      Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${formatFault(fault)})`),
     back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
   let askAgainAt = 0
   yield* Metric.update(gauge, 0)
 
+  /**
+   * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
+   * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
+   * response of the store.
+   */
   const orElse = <A, E, R>(
     shared: Effect.Effect<A, E | StoreFault, R>,
     local: Effect.Effect<A, E, R>
@@ -98,6 +92,5 @@ export const make = Effect.fnUntraced(function*(
       })
     })
 
-  const state: SharedState = { orElse }
-  return state
+  return { orElse }
 })

@@ -2,24 +2,7 @@
 import type { UpstreamLabel } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { counter, gauge, seconds } from "@trigate/domain/unstable/DeclaredMetric"
-import {
-  BaseUrls,
-  baseUrls,
-  Count,
-  count,
-  Deadline,
-  duration,
-  list,
-  OnOff,
-  onOff,
-  optional,
-  Positive,
-  positive,
-  SocketUrls,
-  socketUrls,
-  withDefault
-} from "@trigate/domain/unstable/Setting"
-import type { Values } from "@trigate/domain/unstable/Setting"
+import * as Setting from "@trigate/domain/unstable/Setting"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -121,113 +104,93 @@ const removedBatches = "has no effect: reads of different callers are no longer 
 
 /** The settings, by member name in a configuration file. */
 export const settings = {
-  tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
+  tradingApiUrl: Setting.list("TRIGATE_TRADING_API_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the trading chain's official API, in order of preference",
-    takes: baseUrls
+    meaning: "base URLs of the trading chain's official API, in order of preference"
   }),
-  tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
+  tradingNodeUrl: Setting.list("TRIGATE_TRADING_NODE_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the trading-chain node, with the endpoint key in the path",
-    takes: baseUrls
+    meaning: "base URLs of the trading-chain node, with the endpoint key in the path"
   }),
-  tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
+  tradingNodeWsUrl: Setting.list("TRIGATE_TRADING_NODE_WS_URL", Setting.SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks",
-    takes: socketUrls
+    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks"
   }, "unset: new blocks are polled"),
-  layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
+  layer2WsUrl: Setting.list("TRIGATE_LAYER2_WS_URL", Setting.SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks",
-    takes: socketUrls
+    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks"
   }, "unset: new blocks are polled"),
-  tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
+  tokenChainUrl: Setting.list("TRIGATE_TOKEN_CHAIN_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the token-chain node, with the endpoint key in the path",
-    takes: baseUrls
+    meaning: "base URLs of the token-chain node, with the endpoint key in the path"
   }),
-  layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
+  layer2Url: Setting.list("TRIGATE_LAYER2_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the layer-2 node, with the endpoint key in the path",
-    takes: baseUrls
+    meaning: "base URLs of the layer-2 node, with the endpoint key in the path"
   }),
-  tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {
+  tradingApiWeight: Setting.withDefault("TRIGATE_TRADING_API_WEIGHT", Setting.Positive, "1200", {
     group: "Limits",
-    meaning: "weight per minute that the official API grants this IP address",
-    takes: positive
+    meaning: "weight per minute that the official API grants this IP address"
   }),
-  tradingNodeRps: optional("TRIGATE_TRADING_NODE_RPS", Positive, {
+  tradingNodeRps: Setting.optional("TRIGATE_TRADING_NODE_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the trading-chain node's plan",
-    takes: positive
+    meaning: "request units per second of the trading-chain node's plan"
   }, noLimit),
-  tokenChainRps: optional("TRIGATE_TOKEN_CHAIN_RPS", Positive, {
+  tokenChainRps: Setting.optional("TRIGATE_TOKEN_CHAIN_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the token-chain node's plan",
-    takes: positive
+    meaning: "request units per second of the token-chain node's plan"
   }, noLimit),
-  tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
+  tokenChainStreamRps: Setting.withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Setting.Positive, "1", {
     group: "Limits",
-    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together",
-    takes: positive
+    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together"
   }),
-  layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
+  layer2Rps: Setting.optional("TRIGATE_LAYER2_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the layer-2 node's plan",
-    takes: positive
+    meaning: "request units per second of the layer-2 node's plan"
   }, noLimit),
-  tradingNodeLogBlocks: optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Count, {
+  tradingNodeLogBlocks: Setting.optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Setting.Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node",
-    takes: count
+    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node"
   }, "unset: learned from the nodes' errors"),
-  layer2LogBlocks: optional("TRIGATE_LAYER2_LOG_BLOCKS", Count, {
+  layer2LogBlocks: Setting.optional("TRIGATE_LAYER2_LOG_BLOCKS", Setting.Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes",
-    takes: count
+    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes"
   }, "unset: learned from the nodes' errors"),
-  tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
+  tradingNodeBatch: Setting.withDefault("TRIGATE_TRADING_NODE_BATCH", Setting.Count, "1", {
     group: "Limits",
-    meaning: removedBatches,
-    takes: count
+    meaning: removedBatches
   }),
-  layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
+  layer2Batch: Setting.withDefault("TRIGATE_LAYER2_BATCH", Setting.Count, "1", {
     group: "Limits",
-    meaning: removedBatches,
-    takes: count
+    meaning: removedBatches
   }),
-  logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
+  logsMaxRequests: Setting.withDefault("TRIGATE_LOGS_MAX_REQUESTS", Setting.Count, "40", {
     group: "Limits",
-    meaning: "maximum upstream requests for one `eth_getLogs`",
-    takes: count
+    meaning: "maximum upstream requests for one `eth_getLogs`"
   }),
-  callerFilters: withDefault("TRIGATE_CALLER_FILTERS", Count, "100", {
+  callerFilters: Setting.withDefault("TRIGATE_CALLER_FILTERS", Setting.Count, "100", {
     group: "Limits",
     meaning:
-      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll",
-    takes: count
+      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll"
   }),
-  readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
+  readDeadline: Setting.withDefault("TRIGATE_READ_DEADLINE", Setting.Deadline, "10 seconds", {
     group: "Limits",
-    meaning: "deadline of a read, including all attempts",
-    takes: duration
+    meaning: "deadline of a read, including all attempts"
   }),
-  onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
+  onceDeadline: Setting.withDefault("TRIGATE_ONCE_DEADLINE", Setting.Deadline, "20 seconds", {
     group: "Limits",
-    meaning: "deadline of a signed action, including all attempts",
-    takes: duration
+    meaning: "deadline of a signed action, including all attempts"
   }),
-  traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
+  traceUpstream: Setting.withDefault("TRIGATE_TRACE_UPSTREAM", Setting.OnOff, "off", {
     group: "Telemetry",
-    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint",
-    takes: onOff
+    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint"
   })
 }
 
 /** The decoded settings. */
-export type Settings = Values<typeof settings>
+export type Settings = Setting.Values<typeof settings>
 
 export type { UpstreamLabel }
 

@@ -19,36 +19,13 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Json from "../encoding/Encoding.ts"
-import { Address, hex, Millis, openStruct, Uint64 } from "../encoding/Encoding.ts"
-import {
-  commonFailures,
-  InvalidSignature,
-  NonceAlreadyUsed,
-  NonceMismatch,
-  NonceOutOfWindow,
-  NotPermitted,
-  OutcomeUnknown,
-  servedFailures,
-  SignerNotAllowed,
-  UnsupportedAction,
-  upstreamFailures
-} from "../errors/GatewayError.ts"
-import type { InvalidRequest, WrapReason } from "../errors/GatewayError.ts"
+import * as GatewayError from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
-import {
-  decodeFaults,
-  failureOfStatus,
-  foreign,
-  invalidRequest,
-  outcomeUnknown,
-  problemReader
-} from "../operations/Operation.ts"
-import type { AnyCodec, UpstreamResponse } from "../operations/Operation.ts"
 import { ActionAccepted, ActionRejected, classifyRejection, decodeEntry, isRejected } from "./ActionOutcome.ts"
 import type { ActionEntry, ActionResult } from "./ActionOutcome.ts"
 
 /** The `r` or `s` of a signature: 0x hex of 1 to 64 digits, because inner multi-sig signatures omit leading zeros. */
-export const SignaturePart = hex(/^0x[0-9a-fA-F]{1,64}$/u, "SignaturePart", "0x hex of 1 to 64 digits")
+export const SignaturePart = Json.hex(/^0x[0-9a-fA-F]{1,64}$/u, "SignaturePart", "0x hex of 1 to 64 digits")
   .annotate({ description: "Up to 32 bytes, 0x hex of 1 to 64 digits" })
 
 /** A secp256k1 signature with its recovery bit: `v` is 27 or 28; some signers send 0 or 1. */
@@ -241,10 +218,10 @@ export const TokenDelegate = Schema.Struct({
   signatureChainId: SignatureChainId,
   hyperliquidChain: Schema.optionalKey(VenueChain),
   venueChain: Schema.optionalKey(VenueChain),
-  validator: Address,
-  wei: Uint64.annotateKey({ description: "Stake in HYPE x 10^8" }),
+  validator: Json.Address,
+  wei: Json.Uint64.annotateKey({ description: "Stake in HYPE x 10^8" }),
   isUndelegate: Schema.Boolean,
-  nonce: Millis
+  nonce: Json.Millis
 }).check(namesOneChain).annotate({ identifier: "TokenDelegate" })
 
 /** The documented form of `tokenDelegate`: a decimal `amount` instead of `wei`. */
@@ -253,10 +230,10 @@ export const TokenDelegateDocumented = Schema.Struct({
   signatureChainId: Schema.optionalKey(SignatureChainId),
   hyperliquidChain: Schema.optionalKey(VenueChain),
   venueChain: Schema.optionalKey(VenueChain),
-  validator: Address,
+  validator: Json.Address,
   amount: Schema.String.check(Schema.isPattern(/^[0-9]{1,30}(?:\.[0-9]{1,18})?$/u)),
   isUndelegate: Schema.Boolean,
-  nonce: Schema.optionalKey(Millis)
+  nonce: Schema.optionalKey(Json.Millis)
 }).annotate({ identifier: "TokenDelegateDocumented" })
 
 /** Jails the validator that signs the action. */
@@ -288,7 +265,7 @@ export const EvmUserModifyDocumented = Schema.Struct({
 }).annotate({ identifier: "EvmUserModifyDocumented" })
 
 /** Any action inside a multi-sig: its `type` and any other members. */
-export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
+export const InnerAction = Json.openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
   identifier: "InnerAction"
 })
 
@@ -297,7 +274,7 @@ export const MultiSig = Schema.Struct({
   type: Schema.Literal("multiSig"),
   signatureChainId: SignatureChainId,
   signatures: Schema.Array(Signature).check(Schema.isBetweenLength(1, 10)),
-  payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
+  payload: Schema.Struct({ multiSigUser: Json.Address, outerSigner: Json.Address, action: InnerAction })
 }).annotate({ identifier: "MultiSig" })
 
 /** The forms of each action type whose members are decoded. The form that the venue accepts is first. */
@@ -366,7 +343,7 @@ const VaultAddress = Schema.String.check(
   Schema.isPattern(/^(?:0x)?[0-9a-fA-F]{40}$/u, { expected: "a 20-byte address in hex" })
 ).annotate({ identifier: "VaultAddress", description: "a 20-byte address in hex, with 0x or without" }).pipe(
   Schema.decodeTo(
-    Address,
+    Json.Address,
     SchemaTransformation.transform({
       decode: (text) => text.startsWith("0x") ? text : `0x${text}`,
       encode: (address): string => address
@@ -375,12 +352,12 @@ const VaultAddress = Schema.String.check(
 )
 
 const envelope = {
-  nonce: Millis.annotateKey({
+  nonce: Json.Millis.annotateKey({
     description: "Milliseconds since the Unix epoch, between 2 days before and 1 day after now; unique per signer"
   }),
   signature: Signature,
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
-  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Json.Millis)),
   isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "Set by the venue's own web page and similar clients; not covered by the signature"
   })
@@ -392,7 +369,7 @@ export type SignedAction = typeof SignedAction.Type
 
 /** The members of every `/exchange` body. */
 export const SignedEnvelope = Schema.Struct({
-  action: openStruct({ type: Schema.String }),
+  action: Json.openStruct({ type: Schema.String }),
   ...envelope
 })
 export type SignedEnvelope = typeof SignedEnvelope.Type
@@ -417,9 +394,9 @@ const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "a
  * Fails with `InvalidRequest` if a value beside the action, such as the nonce, is out of range. The members of the
  * action are not checked.
  */
-export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
+export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, GatewayError.InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {
-    onFailure: (error) => invalidRequest(decodeFaults(error)),
+    onFailure: (error) => Operation.invalidRequest(Operation.decodeFaults(error)),
     onSuccess: (encoded) => Json.stringify({ action, ...encoded })
   })
 
@@ -431,31 +408,35 @@ export const legCountIn = (body: string): number => {
 
 /** The errors with which only signed actions fail. `CommonFailure` contains the errors of all operations. */
 export const exchangeFailures = [
-  UnsupportedAction,
-  NonceOutOfWindow,
-  NonceMismatch,
-  NonceAlreadyUsed,
-  InvalidSignature,
-  SignerNotAllowed,
-  OutcomeUnknown
+  GatewayError.UnsupportedAction,
+  GatewayError.NonceOutOfWindow,
+  GatewayError.NonceMismatch,
+  GatewayError.NonceAlreadyUsed,
+  GatewayError.InvalidSignature,
+  GatewayError.SignerNotAllowed,
+  GatewayError.OutcomeUnknown
 ] as const
 
 /** The errors of an embedded service for a signed action, except `ActionRejected`. */
-export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
+export const ExchangeFailure = Schema.Union([
+  ...exchangeFailures,
+  GatewayError.NotPermitted,
+  ...GatewayError.commonFailures
+])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
 /**
  * The errors of a gateway for a signed action. `ActionRejected` is not among them: clients make it from the venue's
  * response.
  */
-export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
+export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...GatewayError.servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
 /**
  * The errors of the methods that submit an action and decode the venue's response, in an embedded service and in the
  * typed client. If the venue refuses the action, they fail with `ActionRejected`.
  */
-export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
+export type SubmitFailure = GatewayError.WrapReason<ServedExchangeFailure> | ActionRejected
 
 /** The advice to a caller whose action has an unknown outcome. */
 export const resendAdvice =
@@ -531,9 +512,9 @@ export const operationFor = (action: SentAction): ExchangeOperation => {
 
 /** The nonce and signer of an action, if known before the response arrives. */
 export interface Identity {
-  readonly nonce?: Millis
+  readonly nonce?: Json.Millis
   /** The signer that the gateway recovered from the signature. */
-  readonly signer?: Address
+  readonly signer?: Json.Address
 }
 
 /** The identity of an action, and its number of legs (orders, cancels or modifies). Default number of legs: 1. */
@@ -557,10 +538,10 @@ const isRefusal = (status: number): boolean => status >= 400 && status < 500 && 
  * Returns `undefined` for a response of the upstream itself. Also returns `undefined` for a refusal (4xx) from any
  * intermediate server: for example, a firewall's page with HTTP 403 means that nothing was forwarded.
  */
-export const openIssue = (response: UpstreamResponse): string | undefined => {
+export const openIssue = (response: Operation.UpstreamResponse): string | undefined => {
   const { status } = response
   if (isRefusal(status)) return undefined
-  return foreign(response) ??
+  return Operation.foreign(response) ??
     ((status === 200 || lateRefusals.has(status)) && Result.isFailure(response.json.value)
       ? `a body that is not JSON (HTTP ${status})`
       : undefined)
@@ -588,7 +569,7 @@ const tagged = (raw: unknown): unknown => {
   return undefined
 }
 
-const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry => {
+const entryFrom = (known: Json.Address | undefined) => (raw: unknown): ActionEntry => {
   if (raw === "success") return { _tag: "Done" }
   if (isRefused(raw)) {
     return { _tag: "Rejected", reason: classifyRejection(raw.error, known).reason, message: raw.error }
@@ -614,7 +595,7 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 const entriesIn = (
   { data }: ActionAccepted["response"],
   legs: number,
-  known: Address | undefined
+  known: Json.Address | undefined
 ): ReadonlyArray<ActionEntry> => {
   const forEachLeg = (entry: ActionEntry) => Array.from({ length: legs }, () => entry)
   // `data` is text if there are no statuses: `default`, or the address of a new account
@@ -630,10 +611,10 @@ const entriesIn = (
 const errorText = (response: unknown, text: string): string =>
   Predicate.isString(response) ? response : response === undefined ? text : Json.stringify(response)
 
-const unknownOutcome = (response: UpstreamResponse, identity: Identity) =>
-  outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
+const unknownOutcome = (response: Operation.UpstreamResponse, identity: Identity) =>
+  Operation.outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
 
-const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
+const readOk = (answer: Operation.UpstreamResponse, legs: number, identity: Identity) => {
   const value = answer.json.valueOrUndefined
   const accepted = decodeAccepted(value)
   const body = Option.isSome(accepted) ? accepted : decodeAnswer(value)
@@ -659,22 +640,24 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
  * request. Those statuses, 5xx statuses, and responses that do not decode fail with `OutcomeUnknown`, because the venue
  * may have accepted the action.
  */
-export const outcomeReader = <S extends AnyCodec>(failures: S) => {
-  const readProblem = problemReader(failures)
+export const outcomeReader = <S extends Operation.AnyCodec>(failures: S) => {
+  const readProblem = Operation.problemReader(failures)
   return (
-    response: UpstreamResponse,
+    response: Operation.UpstreamResponse,
     { legs = 1, ...identity }: Submission = {}
   ): Effect.Effect<ActionResult, ActionRejected | ExchangeFailure | S["Type"]> => {
     const problem = readProblem(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (response.status === 200) return readOk(response, legs, identity)
-    if (response.status === 422 && foreign(response) === undefined) {
+    if (response.status === 422 && Operation.foreign(response) === undefined) {
       const { message } = classifyRejection(response.text)
       return Effect.fail(new ActionRejected({ reason: "ShapeRefused", message }))
     }
-    return Effect.fail(isRefusal(response.status) ? failureOfStatus(response) : unknownOutcome(response, identity))
+    return Effect.fail(
+      isRefusal(response.status) ? Operation.failureOfStatus(response) : unknownOutcome(response, identity)
+    )
   }
 }
 
 /** Decodes responses to signed actions for embedded services, which run in the caller's process without a gateway. */
-export const readOutcome = outcomeReader(Schema.Union([...exchangeFailures, ...upstreamFailures]))
+export const readOutcome = outcomeReader(Schema.Union([...exchangeFailures, ...GatewayError.upstreamFailures]))

@@ -13,7 +13,6 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Encoding from "../encoding/Encoding.ts"
-import { Millis } from "../encoding/Encoding.ts"
 import { decodeFaults } from "../operations/Operation.ts"
 import type { CandleWindowRequest, Series } from "./Candle.ts"
 import { barAt, Candle, CandleInterval, closeTime, intervalLengths, openTime } from "./Candle.ts"
@@ -350,7 +349,7 @@ export const indexSeries = (
 /** The maximum value of a JavaScript date, in milliseconds. */
 const lastInstant = 8_640_000_000_000_000
 
-const isMillis = Schema.is(Millis)
+const isMillis = Schema.is(Encoding.Millis)
 
 /**
  * Returns the open times of the parsed bars of a response; `undefined` if any element is not a bar of the requested

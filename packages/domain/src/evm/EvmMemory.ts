@@ -8,11 +8,8 @@ import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Encoding.ts"
 import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
 import * as EvmReads from "./EvmMethods.ts"
-import type { Serving } from "./EvmMethods.ts"
 import * as JsonRpc from "./EvmProtocol.ts"
-import type { StreamingBackend } from "./EvmProtocol.ts"
-import { selectionIn, selects } from "./EvmResources.ts"
-import type { LogSelection } from "./EvmResources.ts"
+import * as EvmResources from "./EvmResources.ts"
 import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmStreams.ts"
 
 /** The methods with which a test sends items to subscribers. */
@@ -28,7 +25,7 @@ export interface SentItems {
 
 interface Subscriber {
   readonly kind: Interest["kind"]
-  readonly selection: LogSelection
+  readonly selection: EvmResources.LogSelection
   readonly sink: EvmSink
 }
 
@@ -45,7 +42,7 @@ const makeFeed = () => {
     return known
   }
   const subscribe: Subscribe = (interest, sink) => {
-    const selection = selectionIn(interest.kind === "logs" ? interest.filter : {})
+    const selection = EvmResources.selectionIn(interest.kind === "logs" ? interest.filter : {})
     const subscriber = { kind: interest.kind, selection, sink }
     subscribers.add(subscriber)
     Deferred.doneUnsafe(waitFor(interest.kind), Effect.void)
@@ -63,7 +60,7 @@ const makeFeed = () => {
           params: { subscription: "0x1", result: value }
         })
         for (const { kind, selection, sink } of subscribers) {
-          if (kind !== name || (kind === "logs" && !selects(selection, decodeSubject(value)))) continue
+          if (kind !== name || (kind === "logs" && !EvmResources.selects(selection, decodeSubject(value)))) continue
           sink.deliver({ text, wire: undefined })
           sink.flush()
         }
@@ -74,11 +71,11 @@ const makeFeed = () => {
 }
 
 /** Makes a node for which no responses are set, except that its newest block has the number 0. */
-export const make = Effect.fnUntraced(function*(serving: Serving) {
+export const make = Effect.fnUntraced(function*(serving: EvmReads.Serving) {
   const { answer, ask } = yield* MemoryAnswers.make
   const { sent, subscribe } = makeFeed()
   yield* answer(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
-  const backend: StreamingBackend = {
+  const backend: JsonRpc.StreamingBackend = {
     read: ({ operation, params }) =>
       Effect.match(ask(operation, params.valueOrUndefined), {
         onFailure: (why) =>

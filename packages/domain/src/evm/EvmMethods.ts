@@ -11,8 +11,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import type { Chain } from "../Caller.ts"
 import { Address, Data, Hash, Quantity } from "../encoding/Encoding.ts"
-import { CallReverted, LogRangeTooWide, OutcomeUnknown, UnsupportedBlock } from "../errors/GatewayError.ts"
-import type { StateBlock } from "../errors/GatewayError.ts"
+import * as GatewayError from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
 import { Block, BlockNumberOrTag, LogFilter, Receipt, ReceiptLog } from "./EvmResources.ts"
 
@@ -32,7 +31,7 @@ export interface Method {
    */
   readonly cheap?: true
   /** Blocks other than `latest` at which nodes without history serve the method. */
-  readonly alsoAt?: ReadonlyArray<StateBlock>
+  readonly alsoAt?: ReadonlyArray<GatewayError.StateBlock>
 }
 
 /**
@@ -208,10 +207,10 @@ export const noParams = Schema.Tuple([]).pipe(
 export const stateAt = (
   { latestOnly }: Serving,
   position: number | undefined,
-  alsoAt: ReadonlyArray<StateBlock> = []
-): Pick<RelayedRead, "blockParam"> & { readonly failures: ReadonlyArray<typeof UnsupportedBlock> } =>
+  alsoAt: ReadonlyArray<GatewayError.StateBlock> = []
+): Pick<RelayedRead, "blockParam"> & { readonly failures: ReadonlyArray<typeof GatewayError.UnsupportedBlock> } =>
   latestOnly && position !== undefined
-    ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
+    ? { failures: [GatewayError.UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
 /** Declares a typed read. If a caller's call is relayed, the node and not the gateway validates its params. */
@@ -287,7 +286,7 @@ export const rawTransaction = (serving: Serving) =>
     summary: "Send a signed transaction, at most once",
     request: Schema.Tuple([Data]),
     response: Hash,
-    failures: [OutcomeUnknown],
+    failures: [GatewayError.OutcomeUnknown],
     advice: transactionAdvice
   })
 
@@ -385,7 +384,7 @@ export const getLogs = (serving: Serving) =>
       response: Schema.Array(ReceiptLog),
       example: [{ fromBlock: "latest" }]
     }),
-    failures: [LogRangeTooWide]
+    failures: [GatewayError.LogRangeTooWide]
   })
 
 const message = Schema.Struct({
@@ -418,7 +417,7 @@ export const call = (serving: Serving) => {
       example: [{ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03" }, "latest"]
     }),
     ...state,
-    failures: [...state.failures, CallReverted]
+    failures: [...state.failures, GatewayError.CallReverted]
   })
 }
 

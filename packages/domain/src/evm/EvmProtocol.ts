@@ -18,59 +18,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Encoding.ts"
-import { Address, Quantity, StorageSlot } from "../encoding/Encoding.ts"
-import {
-  GatewayError,
-  InvalidRequest,
-  rpcCodes,
-  UnsupportedBlock,
-  upstreamFailures,
-  UpstreamForbidden,
-  UpstreamUnavailable,
-  wrapReason
-} from "../errors/GatewayError.ts"
-import type {
-  CallFailure,
-  CommonFailure,
-  OutcomeUnknown,
-  ServedFailure,
-  UnavailableOnNode,
-  UpstreamMalformed
-} from "../errors/GatewayError.ts"
+import * as GatewayError from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
-import {
-  answered,
-  decodeJson,
-  decodeValue,
-  encodeRequest,
-  invalidRequest,
-  malformed,
-  mismatched,
-  ofForeign,
-  outcomeUnknown,
-  refused,
-  responseFailure,
-  retryable,
-  servedResponseFailure,
-  sourcesOn,
-  typedMethodMapper as typedMethod,
-  unavailableOnNode,
-  unreadable
-} from "../operations/Operation.ts"
-import type {
-  AnyCodec,
-  AttemptResult,
-  Backend,
-  BatchAnswer,
-  MethodClass,
-  Methods,
-  OnceOperation,
-  Question,
-  ReadOperation,
-  ReadProtocol,
-  Surface,
-  UpstreamResponse
-} from "../operations/Operation.ts"
 import { decodeRevert, failureOfCode, isLogRefusal, isOfSize, isRateLimit, limitIn } from "./EvmErrors.ts"
 import * as EvmMethods from "./EvmMethods.ts"
 import { archiveSetting, filterMethods, standardMethods } from "./EvmMethods.ts"
@@ -138,14 +87,16 @@ export const resultText = (id: string, result: string): string => `{"jsonrpc":"2
 /** Encodes an error response from the JSON texts of the ID and the error object. */
 export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
 
-const encodeError = Schema.encodeResult(GatewayError)
+const encodeError = Schema.encodeResult(GatewayError.GatewayError)
 
 /** Makes the error object of a typed error: its code, its message, and the error itself as `data`. */
-export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
-  Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
+export const errorObject = (
+  error: GatewayError.GatewayError,
+  code: number = GatewayError.rpcCodes[error._tag]
+): string => Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
 
-const invalid = (message: string): InvalidRequest =>
-  new InvalidRequest({ errors: [{ path: [], message }], detail: message })
+const invalid = (message: string): GatewayError.InvalidRequest =>
+  new GatewayError.InvalidRequest({ errors: [{ path: [], message }], detail: message })
 
 const isId = (value: unknown): boolean =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
@@ -163,7 +114,9 @@ export const rawMember = (
 const noParams = Json.parsed("[]", [])
 
 /** Decodes one envelope. Fails with JSON-RPC's "invalid request" (-32600). */
-export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
+export const readCall = (
+  { text, valueOrUndefined: value }: Json.Json
+): Result.Result<RpcCall, GatewayError.InvalidRequest> => {
   if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
   const { id, jsonrpc, method, params } = value
   if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
@@ -254,7 +207,7 @@ const readMembers = (
   textOf: MemberText | undefined,
   value: unknown,
   id: number
-): Result.Result<RpcAnswer, UpstreamMalformed> => {
+): Result.Result<RpcAnswer, GatewayError.UpstreamMalformed> => {
   const result = textOf?.("result")
   const error = textOf?.("error")
   const answeredId = textOf?.("id")
@@ -264,12 +217,12 @@ const readMembers = (
     // a node that could not parse the request responds with a null id
     return answersUs || answeredId === "null"
       ? Result.succeed(readError(error, member(value, "error")))
-      : Result.fail(malformed(upstream, "The response has a different id than the request"))
+      : Result.fail(Operation.malformed(upstream, "The response has a different id than the request"))
   }
-  if (textOf === undefined) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
-  if (!answersUs) return Result.fail(malformed(upstream, "The response has a different id than the request"))
+  if (textOf === undefined) return Result.fail(Operation.malformed(upstream, "Expected a JSON-RPC object"))
+  if (!answersUs) return Result.fail(Operation.malformed(upstream, "The response has a different id than the request"))
   return result === undefined || (error !== undefined && error !== "null")
-    ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
+    ? Result.fail(Operation.malformed(upstream, "Expected exactly one of result and error"))
     : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
 }
 
@@ -310,17 +263,17 @@ export const readAnswer = (
   upstream: string,
   json: Json.Json,
   id: number
-): Result.Result<RpcAnswer, UpstreamMalformed> => {
+): Result.Result<RpcAnswer, GatewayError.UpstreamMalformed> => {
   const usual = usualResult(json.text, id)
   if (usual !== undefined) return Result.succeed(usual)
   return Result.match(json.value, {
-    onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
+    onFailure: () => Result.fail(Operation.malformed(upstream, Json.notJson.message)),
     onSuccess: (parsed) => readMembers(upstream, sentMembers(json.text), parsed, id)
   })
 }
 
 /** The response to one call of a batch. */
-export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
+export type BatchMember = Result.Result<RpcAnswer, GatewayError.UpstreamMalformed>
 
 /**
  * Decodes a batch response that has the usual format and order of most nodes; returns `undefined` for any other
@@ -353,13 +306,13 @@ export const readBatch = (
   upstream: string,
   json: Json.Json,
   ids: ReadonlyArray<number>
-): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
+): Result.Result<ReadonlyArray<BatchMember>, GatewayError.UpstreamMalformed> => {
   const usual = usualResults(json.text, ids)
   if (usual !== undefined) return Result.succeed(usual)
   const { text, valueOrUndefined } = json
   const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
   if (elements === undefined || !Array.isArray(valueOrUndefined)) {
-    return Result.fail(malformed(upstream, "Expected the responses of a batch"))
+    return Result.fail(Operation.malformed(upstream, "Expected the responses of a batch"))
   }
   const values: ReadonlyArray<unknown> = valueOrUndefined
   const places = new Map<string | undefined, number | undefined>()
@@ -370,7 +323,7 @@ export const readBatch = (
   return Result.succeed(ids.map((id) => {
     const place = places.get(String(id))
     return place === undefined
-      ? Result.fail(malformed(upstream, "The batch does not have exactly one response with the call's id"))
+      ? Result.fail(Operation.malformed(upstream, "The batch does not have exactly one response with the call's id"))
       : readMembers(upstream, sentMembers(elements[place] ?? ""), values[place], id)
   }))
 }
@@ -389,36 +342,39 @@ const parsedMembers = (value: unknown): MemberText | undefined =>
  * decoded. A body that is not a JSON-RPC response fails with `UpstreamMalformed` for HTTP 200, otherwise with the error
  * of the problem document or of the status.
  */
-export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
-  if (response.status === 429) return Effect.fail(servedResponseFailure(response))
+export const parseAnswer = (
+  response: Operation.UpstreamResponse,
+  id: number
+): Effect.Effect<RpcAnswer, GatewayError.ServedFailure> => {
+  if (response.status === 429) return Effect.fail(Operation.servedResponseFailure(response))
   const { json, upstream } = response
   const read = Effect.fromResult(Result.match(json.value, {
-    onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
+    onFailure: () => Result.fail(Operation.malformed(upstream, Json.notJson.message)),
     onSuccess: (value) => readMembers(upstream, parsedMembers(value), value, id)
   }))
-  return response.status === 200 ? read : Effect.mapError(read, () => servedResponseFailure(response))
+  return response.status === 200 ? read : Effect.mapError(read, () => Operation.servedResponseFailure(response))
 }
 
 /** A call to relay: its method, its params as received, and the `Surface` (group of routes) that received it. */
 export interface EvmCall {
-  readonly operation: ReadOperation | OnceOperation
+  readonly operation: Operation.ReadOperation | Operation.OnceOperation
   readonly params: Json.Json
-  readonly surface: Surface
+  readonly surface: Operation.Surface
 }
 
 /** A read, with its params decoded as `request`. */
 export interface CheckedRead extends EvmCall {
-  readonly operation: ReadOperation
+  readonly operation: Operation.ReadOperation
   readonly request: unknown
 }
 
 /** A call with decoded params that is sent at most once. */
 export interface CheckedOnce extends EvmCall {
-  readonly operation: OnceOperation
+  readonly operation: Operation.OnceOperation
 }
 
 /** The backend of an EVM chain. */
-export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
+export type EvmBackend = Operation.Backend<CheckedRead, CheckedOnce, RpcAnswer>
 
 /** The backend of an EVM chain, including the chain's subscriptions. */
 export interface StreamingBackend extends EvmBackend {
@@ -438,14 +394,14 @@ const logsMethod = "eth_getLogs"
 export const checkBlock = (
   { blockParam, name }: Pick<Operation.Operation, "name" | "blockParam">,
   params: unknown
-): Effect.Effect<void, UnsupportedBlock> => {
+): Effect.Effect<void, GatewayError.UnsupportedBlock> => {
   const block: unknown = blockParam !== undefined && Array.isArray(params) ? params[blockParam.position] : undefined
   if (blockParam === undefined || block === undefined || blockParam.supported.some((tag) => tag === block)) {
     return Effect.void
   }
   const shown = (Predicate.isString(block) ? block : Json.stringify(block)).slice(0, MAX_SHOWN)
   return Effect.fail(
-    new UnsupportedBlock({
+    new GatewayError.UnsupportedBlock({
       method: name,
       block: shown,
       supported: blockParam.supported,
@@ -457,20 +413,25 @@ export const checkBlock = (
 }
 
 const requestDecoder = memoize((operation: Operation.Operation) =>
-  decodeValue(operation.relayedRequest ?? operation.request, ["params"])
+  Operation.decodeValue(operation.relayedRequest ?? operation.request, ["params"])
 )
 
 /** Decodes the params of a call. Fails with `InvalidRequest`. */
-export const decodeParams = (operation: Operation.Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
-  requestDecoder(operation)(params)
+export const decodeParams = (
+  operation: Operation.Operation,
+  params: unknown
+): Effect.Effect<unknown, GatewayError.InvalidRequest> => requestDecoder(operation)(params)
 
 /** Returns the decoded params of a call, or why the call is refused. */
 const validate = (
   { operation, params, surface }: EvmCall
-): Effect.Effect<unknown, InvalidRequest | UnsupportedBlock | UnavailableOnNode> => {
-  if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
+): Effect.Effect<
+  unknown,
+  GatewayError.InvalidRequest | GatewayError.UnsupportedBlock | GatewayError.UnavailableOnNode
+> => {
+  if (Operation.sourcesOn(operation, surface).length === 0) return Effect.fail(Operation.unavailableOnNode(operation))
   return Result.match(params.value, {
-    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onFailure: (refusal) => Effect.fail(Operation.invalidRequest([refusal])),
     onSuccess: (value) => Effect.flatMapEager(checkBlock(operation, value), () => decodeParams(operation, value))
   })
 }
@@ -484,21 +445,21 @@ const validate = (
 export const relay = ({ once, read }: EvmBackend) =>
 (
   call: EvmCall
-): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> => {
+): Effect.Effect<RpcAnswer, GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock> => {
   const { operation, params, surface } = call
   const relayed = Effect.flatMapEager(
     validate(call),
     (request) =>
       operation.class === "once" ? once({ operation, params, surface }) : read({ operation, params, surface, request })
   )
-  return Effect.mapErrorEager(relayed, wrapReason)
+  return Effect.mapErrorEager(relayed, GatewayError.wrapReason)
 }
 
 /** Adds the number of attempts to the error of an unavailable upstream; returns any other error unchanged. */
-const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
+const after = (failure: GatewayError.CommonFailure) => (attempts: number): GatewayError.CommonFailure => {
   if (failure._tag !== "UpstreamUnavailable") return failure
   const { detail, retryAfter, upstream } = failure
-  return new UpstreamUnavailable({
+  return new GatewayError.UpstreamUnavailable({
     upstream,
     attempts,
     ...(detail === undefined ? {} : { detail }),
@@ -513,16 +474,18 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
 /** Returns the result of an attempt whose response is not JSON-RPC, as determined from the HTTP status. */
-const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
-  const failure = responseFailure(response)
+const ofStatus = (response: Operation.UpstreamResponse): Operation.AttemptResult<never, GatewayError.CommonFailure> => {
+  const failure = Operation.responseFailure(response)
   const { retryAfter, status } = response
-  if (status === 429) return retryable("rate_limited", () => failure, { retryAfter })
-  if (isForbidden(status)) return retryable("declined", () => failure)
-  return status >= 500 ? retryable("server_fault", after(failure), { retryAfter }) : refused(failure)
+  if (status === 429) return Operation.retryable("rate_limited", () => failure, { retryAfter })
+  if (isForbidden(status)) return Operation.retryable("declined", () => failure)
+  return status >= 500
+    ? Operation.retryable("server_fault", after(failure), { retryAfter })
+    : Operation.refused(failure)
 }
 
-const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
-  Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
+const unread = ({ json, upstream }: Operation.UpstreamResponse, issue: string) =>
+  Result.isSuccess(json.value) ? Operation.mismatched(upstream, issue) : Operation.unreadable(upstream, issue)
 
 /**
  * Returns whether an error reports an exhausted rate limit. Some nodes send a rate-limit code for a query that is too
@@ -536,9 +499,9 @@ const isRateLimited = (answer: Extract<RpcAnswer, { readonly _tag: "Error" }>, m
  */
 export const judge = (id: number, method: string) =>
 (
-  response: UpstreamResponse
-): AttemptResult<RpcAnswer, CommonFailure> => {
-  const foreign = ofForeign(response)
+  response: Operation.UpstreamResponse
+): Operation.AttemptResult<RpcAnswer, GatewayError.CommonFailure> => {
+  const foreign = Operation.ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429) return ofStatus(response)
   const read = readAnswer(response.upstream, response.json, id)
@@ -547,14 +510,19 @@ export const judge = (id: number, method: string) =>
   }
   const answer = read.success
   if (answer._tag === "Error" && isRateLimited(answer, method)) {
-    return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
+    return Operation.retryable("rate_limited", () => Operation.responseFailure(response), {
+      answer,
+      retryAfter: response.retryAfter
+    })
   }
   if (answer._tag === "Error" && isForbidden(response.status)) {
-    return retryable("declined", () => responseFailure(response), { answer: { ...answer, isForbidden: true } })
+    return Operation.retryable("declined", () => Operation.responseFailure(response), {
+      answer: { ...answer, isForbidden: true }
+    })
   }
   return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
-    ? retryable("declined", after(responseFailure(response)), { answer })
-    : answered(answer)
+    ? Operation.retryable("declined", after(Operation.responseFailure(response)), { answer })
+    : Operation.answered(answer)
 }
 
 /** An ID that no request has. */
@@ -578,31 +546,31 @@ const soleError = (answers: ReadonlyArray<BatchMember>) => {
 /** Classifies the response to a batch whose calls have the IDs `ids`. */
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
-  response: UpstreamResponse
-): AttemptResult<BatchAnswer<BatchMember>, CommonFailure> => {
-  const foreign = ofForeign(response)
+  response: Operation.UpstreamResponse
+): Operation.AttemptResult<Operation.BatchAnswer<BatchMember>, GatewayError.CommonFailure> => {
+  const foreign = Operation.ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429 || response.status >= 500) return ofStatus(response)
   const read = readBatch(response.upstream, response.json, ids)
-  const declined = (failure: CommonFailure, message = "") =>
-    retryable("declined", () => failure, {
+  const declined = (failure: GatewayError.CommonFailure, message = "") =>
+    Operation.retryable("declined", () => failure, {
       answer: { _tag: "NoBatches" as const, most: limitIn(message, ids.length) }
     })
   if (Result.isSuccess(read)) {
     const answers = read.success
     const broken = answers.find(Result.isFailure)
-    if (broken === undefined) return answered({ _tag: "Each", answers })
+    if (broken === undefined) return Operation.answered({ _tag: "Each", answers })
     const sole = soleError(answers)
     return sole !== undefined && isBatchRefusal(sole)
       ? declined(broken.failure, sole.message)
-      : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
+      : Operation.retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
   }
   const refusal = Option.getOrUndefined(
     Result.getSuccess(readAnswer(response.upstream, response.json, unusedId))
   )
   if (refusal?._tag === "Error" && isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
-    return retryable("rate_limited", () => responseFailure(response), {
+    return Operation.retryable("rate_limited", () => Operation.responseFailure(response), {
       answer: { _tag: "Each", answers: ids.map(() => each) },
       retryAfter: response.retryAfter
     })
@@ -622,7 +590,7 @@ export const body = (id: number, { operation, params }: Pick<EvmCall, "operation
 export const writeBatch = (
   calls: ReadonlyArray<CheckedRead>,
   ids: ReadonlyArray<number>
-): Question<BatchAnswer<BatchMember>, CommonFailure> => ({
+): Operation.Question<Operation.BatchAnswer<BatchMember>, GatewayError.CommonFailure> => ({
   body: Json.encode(`[${calls.map((call, index) => body(ids[index] ?? unusedId, call)).join(",")}]`),
   judge: judgeBatch(ids)
 })
@@ -630,7 +598,7 @@ export const writeBatch = (
 const isFaultCode = (code: number): boolean => code === -32603 || isRateLimit(code) || code >= 500
 
 /** The read protocol of an EVM node. */
-export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
+export const reads: Operation.ReadProtocol<CheckedRead, RpcAnswer, GatewayError.CommonFailure> = {
   // for params with a schema, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
@@ -655,30 +623,30 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
  */
 export const readOnce = (
   { operation }: Pick<CheckedOnce, "operation">,
-  response: UpstreamResponse,
+  response: Operation.UpstreamResponse,
   id: number
-): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
-  const unknown = () => Effect.fail(outcomeUnknown(response, "call", { advice: operation.advice }))
+): Effect.Effect<RpcAnswer, GatewayError.CommonFailure | GatewayError.OutcomeUnknown> => {
+  const unknown = () => Effect.fail(Operation.outcomeUnknown(response, "call", { advice: operation.advice }))
   if (response.status >= 500) return unknown()
-  if (response.status === 429) return Effect.fail(responseFailure(response))
+  if (response.status === 429) return Effect.fail(Operation.responseFailure(response))
   return Result.match(readAnswer(response.upstream, response.json, id), {
     onSuccess: Effect.succeed,
-    onFailure: () => response.status >= 400 ? Effect.fail(responseFailure(response)) : unknown()
+    onFailure: () => response.status >= 400 ? Effect.fail(Operation.responseFailure(response)) : unknown()
   })
 }
 
 /** Makes the reader of an operation's responses. An error whose `data` contains a typed error decodes to that error. */
 export const makeReader = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  Failures extends ReadonlyArray<AnyCodec>
->(operation: Operation.Operation<string, MethodClass, Request, Response, Failures>) => {
-  const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
-  const decodeResult = decodeJson(operation.response)
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  Failures extends ReadonlyArray<Operation.AnyCodec>
+>(operation: Operation.Operation<string, Operation.MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...GatewayError.upstreamFailures, ...operation.failures]))
+  const decodeResult = Operation.decodeJson(operation.response)
   return (
     upstream: string,
     answer: RpcAnswer
-  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | GatewayError.CommonFailure> => {
     if (answer._tag === "Result") return decodeResult(upstream, answer.result)
     const error = answer.error.valueOrUndefined
     const data = member(error, "data")
@@ -688,7 +656,7 @@ export const makeReader = <
     )
     if (Option.isNone(travelled) && answer.isForbidden === true) {
       const detail = `${upstream} returned error ${answer.code}: ${answer.message}`
-      return Effect.fail(new UpstreamForbidden({ upstream, detail }))
+      return Effect.fail(new GatewayError.UpstreamForbidden({ upstream, detail }))
     }
     return Effect.fail(Option.getOrElse(
       travelled,
@@ -702,11 +670,11 @@ export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.E
 
 /** Makes a read for the gateway's own calls. Unlike {@link makeMethod}, does not wrap errors in `UpstreamError`. */
 export const makeRead = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec>
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
-  const write = encodeRequest(operation.request, ["params"])
+  const write = Operation.encodeRequest(operation.request, ["params"])
   const read = makeReader<Request, Response, Failures>(operation)
   return <E, R>(label: string, ask: Ask<E, R>) =>
     Effect.fnUntraced(function*(request?: Request["Type"]) {
@@ -717,29 +685,29 @@ export const makeRead = <
 
 /** Makes the typed method of an operation; `label` is the upstream's label. */
 export const makeMethod = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec>
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const make = makeRead<Request, Response, Failures>(operation)
   return <E, R>(service: string, label: string, ask: Ask<E, R>) => {
     const read = make(label, ask)
     return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
-      Effect.mapError(read(request), wrapReason)
+      Effect.mapError(read(request), GatewayError.wrapReason)
     )
   }
 }
 
 /** Makes a typed method for each operation of a table. Refuses unsupported blocks before anything is sent. */
-export const makeMethods = <Operations extends { readonly [name: string]: ReadOperation }>(
+export const makeMethods = <Operations extends { readonly [name: string]: Operation.ReadOperation }>(
   operations: Operations,
   service: string,
   label: string,
   { read }: Pick<EvmBackend, "read">
-): Methods<Operations, CommonFailure> =>
+): Operation.Methods<Operations, GatewayError.CommonFailure> =>
   Struct.map(
     operations,
-    typedMethod<CommonFailure>((operation) =>
+    Operation.typedMethodMapper<GatewayError.CommonFailure>((operation) =>
       makeMethod(operation)(service, label, (call) =>
         Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
     )
@@ -753,9 +721,9 @@ export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", 
 /** The route over archive nodes, which serve the state at every block. */
 export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
 
-const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
+const storageParams = Schema.Tuple([Json.Address, Json.StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
   Schema.decodeTo(
-    Schema.toType(Schema.Struct({ address: Address, slot: StorageSlot })),
+    Schema.toType(Schema.Struct({ address: Json.Address, slot: Json.StorageSlot })),
     SchemaTransformation.transform({
       decode: ([address, slot]) => ({ address, slot }),
       encode: ({ address, slot }) => [address, slot, "latest"] as const
@@ -763,9 +731,9 @@ const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Sch
   )
 )
 
-const addressParam = Schema.Tuple([Address]).pipe(
+const addressParam = Schema.Tuple([Json.Address]).pipe(
   Schema.decodeTo(
-    Schema.toType(Schema.Struct({ address: Address })),
+    Schema.toType(Schema.Struct({ address: Json.Address })),
     SchemaTransformation.transform({
       decode: ([address]) => ({ address }),
       encode: ({ address }) => [address] as const
@@ -788,11 +756,11 @@ export const getStorageAt = Operation.read({
   summary: "A storage word of a contract, at the latest block",
   cheap: true,
   request: storageParams,
-  response: StorageSlot,
-  failures: [UnsupportedBlock],
+  response: Json.StorageSlot,
+  failures: [GatewayError.UnsupportedBlock],
   blockParam: { position: 2, supported: ["latest"] },
   cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
-  isCacheable: Operation.decodes(StorageSlot),
+  isCacheable: Operation.decodes(Json.StorageSlot),
   example: ["0x5555555555555555555555555555555555555555", "0x2", "latest"]
 })
 
@@ -803,10 +771,10 @@ const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =
     summary: `Base fee of the next ${kind} block, in wei`,
     cheap: true,
     request: EvmMethods.noParams,
-    response: Quantity,
+    response: Json.Quantity,
     failures: [],
     cachePolicy: oneBlock,
-    isCacheable: Operation.decodes(Quantity),
+    isCacheable: Operation.decodes(Json.Quantity),
     example: []
   })
 

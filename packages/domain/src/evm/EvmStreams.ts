@@ -11,19 +11,13 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Encoding.ts"
-import { Quantity } from "../encoding/Encoding.ts"
-import type { Hash } from "../encoding/Encoding.ts"
 import { unwrapReason, wrapReason } from "../errors/GatewayError.ts"
 import type { CallFailure, CommonFailure, LogRangeTooWide } from "../errors/GatewayError.ts"
-import { malformed } from "../operations/Operation.ts"
-import type { AnyCodec } from "../operations/Operation.ts"
+import { type AnyCodec, malformed } from "../operations/Operation.ts"
 import { SlowConsumer } from "../streams/Subscription.ts"
 import * as EvmReads from "./EvmMethods.ts"
-import { typedRead } from "./EvmMethods.ts"
-import type { Serving } from "./EvmMethods.ts"
 import * as EvmProtocol from "./EvmProtocol.ts"
-import { BlockHeader, isPreconfirmed, LogFilter, ReceiptLog } from "./EvmResources.ts"
-import type { Receipt } from "./EvmResources.ts"
+import { BlockHeader, isPreconfirmed, LogFilter, type Receipt, ReceiptLog } from "./EvmResources.ts"
 
 /** The subject of a caller's subscription, such as new blocks or the logs that match a filter. */
 export type Interest =
@@ -95,7 +89,7 @@ export const blocks = declare({
   name: "newHeads",
   summary: "Each block by ascending number, beginning with the newest; after a reorg, the blocks of the new branch",
   request: Schema.Struct({
-    fromBlock: Schema.optionalKey(Quantity.annotate({
+    fromBlock: Schema.optionalKey(Json.Quantity.annotate({
       description: "The first block. Default: the newest. At most 1024 blocks before the newest"
     }))
   }),
@@ -112,7 +106,7 @@ export const logs = declare({
   request: Schema.Struct({
     address: LogFilter.fields.address,
     topics: LogFilter.fields.topics,
-    fromBlock: Schema.optionalKey(Quantity.annotate({
+    fromBlock: Schema.optionalKey(Json.Quantity.annotate({
       description:
         "A past block. First, the logs from this block to the latest block are sent, then new logs. Default: only new logs"
     }))
@@ -131,7 +125,7 @@ export const evmSubscriptions = { blocks, logs } as const
  * A caller that requests positions receives one after the logs of each block. After a lost connection, logs can be
  * missing only after the block of the last position.
  */
-export const LogPosition = Schema.Struct({ position: Quantity })
+export const LogPosition = Schema.Struct({ position: Json.Quantity })
 
 /** The errors of an embedded service's stream. */
 export type StreamFailure = CallFailure | LogRangeTooWide | SlowConsumer
@@ -156,7 +150,7 @@ export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscr
    *
    * `Effect.timeout` limits the wait. A reorg can replace the block later.
    */
-  readonly receipt: (transaction: { readonly hash: Hash }) => Effect.Effect<Receipt, E>
+  readonly receipt: (transaction: { readonly hash: Json.Hash }) => Effect.Effect<Receipt, E>
 }
 
 const errorIn = (error: unknown): EvmProtocol.RpcAnswer => {
@@ -178,7 +172,7 @@ export type Notice<Item> = { readonly item: Item } | typeof LogPosition.Type
  *
  * Fails with the error that ended the subscription, and with `UpstreamMalformed` for a notification that does not decode.
  */
-export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving, label: string) => {
+export const reader = <S extends EvmSubscription>({ item }: S, serving: EvmReads.Serving, label: string) => {
   const decodeItem = Schema.decodeUnknownEffect<S["item"]>(item)
   const decodePosition = Schema.decodeUnknownOption(LogPosition)
   const readError = EvmProtocol.makeReader(EvmReads.getLogs(serving))
@@ -199,8 +193,8 @@ export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving,
 }
 
 /** The operation `eth_subscribe`. Its params are the name of a subscription and the subscription's parameter. */
-export const subscribeOperation = (serving: Serving) =>
-  typedRead(serving, {
+export const subscribeOperation = (serving: EvmReads.Serving) =>
+  EvmReads.typedRead(serving, {
     name: "eth_subscribe",
     summary: "Subscribe",
     request: Schema.Array(Schema.Unknown),
@@ -213,14 +207,14 @@ const maxBehind = 10_000
 
 /** The dependencies of {@link make}. */
 export interface Options {
-  readonly serving: Serving
+  readonly serving: EvmReads.Serving
   /** The name of the upstream in errors. */
   readonly label: string
   readonly subscribe: Subscribe
   readonly methods: {
     readonly blockNumber: () => Effect.Effect<bigint, CallFailure>
     readonly getTransactionReceipt: (
-      transaction: { readonly hash: Hash }
+      transaction: { readonly hash: Json.Hash }
     ) => Effect.Effect<Receipt | null, CallFailure>
   }
 }

@@ -7,9 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Json from "../encoding/Encoding.ts"
-import type * as UpstreamResponse from "../operations/Operation.ts"
-import { worstWeight } from "../operations/Operation.ts"
-import type { AnyCodec } from "../operations/Operation.ts"
+import * as UpstreamResponse from "../operations/Operation.ts"
 import { infoOperations, passthroughOperations as operations } from "./InfoOperations.ts"
 import { exampleUser, passthroughQueries } from "./InfoQueries.ts"
 
@@ -23,7 +21,7 @@ export interface DriftQuery {
   /** Whether only client libraries list the type, so that a refusal is not a difference. */
   readonly isOptional: boolean
   /** The schema of the response, if it is declared. */
-  readonly response: AnyCodec | undefined
+  readonly response: UpstreamResponse.AnyCodec | undefined
   /** Whether the schema declares every member that is known, so that any other member is a difference. */
   readonly isComplete: boolean
 }
@@ -38,7 +36,7 @@ const bodyFor = (type: string, members: unknown): Json.Json =>
 export const driftQueries: ReadonlyArray<DriftQuery> = [
   ...Object.values(infoOperations).map((operation): DriftQuery => ({
     type: operation.name,
-    weight: worstWeight(operation),
+    weight: UpstreamResponse.worstWeight(operation),
     body: bodyFor(operation.name, operation.example),
     isOptional: false,
     response: operation.response,
@@ -48,7 +46,7 @@ export const driftQueries: ReadonlyArray<DriftQuery> = [
     const { about, example, isUndocumented = false } = passthroughQueries[operation.name] ?? { about: "market" }
     return {
       type: operation.name,
-      weight: worstWeight(operation),
+      weight: UpstreamResponse.worstWeight(operation),
       body: bodyFor(operation.name, example ?? (about === "user" ? { user: exampleUser } : {})),
       isOptional: isUndocumented,
       response: undefined,

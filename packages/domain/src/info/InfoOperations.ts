@@ -17,62 +17,13 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
-import {
-  cachePolicy,
-  Candle,
-  CandleWindowRequest,
-  fromSnapshot,
-  maxBars,
-  oldestPart,
-  readSources,
-  retainedBars
-} from "../candles/Candle.ts"
+import * as Candle from "../candles/Candle.ts"
 import * as CandleText from "../candles/CandleText.ts"
-import { isInWindow } from "../candles/CandleText.ts"
 import * as Encoding from "../encoding/Encoding.ts"
-import { Address, Natural64 } from "../encoding/Encoding.ts"
-import type { Json } from "../encoding/Encoding.ts"
 import { UnknownAsset, wrapReason } from "../errors/GatewayError.ts"
 import type { CommonFailure, InvalidRequest, ReadFailure } from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
-import {
-  answered,
-  cachedForGood,
-  decodeValue,
-  encodeRequest,
-  invalidRequest,
-  makeReader,
-  ofForeign,
-  retryable,
-  typedMethodMapper as typedMethod,
-  unavailable,
-  unreadable
-} from "../operations/Operation.ts"
-import type {
-  AnyCodec,
-  AttemptResult,
-  CacheCodec,
-  CachePolicy,
-  Cost,
-  Methods as Table,
-  ReadOperation,
-  ReadProtocol,
-  Surface
-} from "../operations/Operation.ts"
-import {
-  ClearinghouseState,
-  Cloid,
-  ExtraAgent,
-  Fill,
-  OpenOrder,
-  Order,
-  OrderRecord,
-  OrderStatus,
-  SpotClearinghouseState,
-  UserFees,
-  UserRateLimit,
-  UserRole
-} from "./Account.ts"
+import * as Account from "./Account.ts"
 import {
   accountMembers,
   minute,
@@ -85,18 +36,7 @@ import {
   staleWhenLimitedDefault
 } from "./InfoQueries.ts"
 import type { About, InfoQuery } from "./InfoQueries.ts"
-import {
-  AllMids,
-  AllPerpetualMetas,
-  Book,
-  FundingRate,
-  Meta,
-  MetaAndAssetContexts,
-  OutcomeMeta,
-  PerpDex,
-  SpotMeta,
-  Trade
-} from "./Market.ts"
+import * as Market from "./Market.ts"
 
 /** The final states of orders, as the venue's client libraries list them. */
 export const finalOrderStates: ReadonlySet<unknown> = new Set([
@@ -144,7 +84,7 @@ export interface Freshness {
 const isNothing = (answer: Operation.UpstreamResponse): boolean =>
   answer.status === 500 && answer.text.trim() === "null"
 
-const isSomething = (_request: unknown, answer: Json): boolean => answer.text.trim() !== "null"
+const isSomething = (_request: unknown, answer: Encoding.Json): boolean => answer.text.trim() !== "null"
 
 /**
  * The declaration of a query. `request` contains the query's members except `type`, because the type is the operation's
@@ -184,6 +124,7 @@ const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   sources: ["official-api", "node"],
   sourceOfSurface: true,
   cost: { weight, ...(rows === undefined ? {} : { rowsPerWeight, maxRows: rows }), requestUnits: 1 },
+  failures: [],
   isFinal: isNothing,
   isCacheable: isSomething
 } as const)
@@ -208,7 +149,7 @@ const ofDex = Schema.Struct({
     })
   )
 })
-const ofUser = Schema.Struct({ user: Address })
+const ofUser = Schema.Struct({ user: Encoding.Address })
 const ofUserInDex = Schema.Struct({ ...ofUser.fields, ...ofDex.fields })
 const fillsOfUser = Schema.Struct({
   ...ofUser.fields,
@@ -219,10 +160,12 @@ const fillsOfUser = Schema.Struct({
   )
 })
 // the venue accepts 64-bit times, and clients send the maximum for an open end
-const since = { startTime: Natural64, endTime: Schema.optionalKey(Schema.NullOr(Natural64)) }
+const since = { startTime: Encoding.Natural64, endTime: Schema.optionalKey(Schema.NullOr(Encoding.Natural64)) }
 
 /** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+const byUser = { request: ofUser, example: { user } } as const
+const byUserInDex = { request: ofUserInDex, example: { user } } as const
 /** A time before every sandbox starts, in milliseconds since 1970. */
 const instant = 1_767_225_600_000
 
@@ -234,10 +177,10 @@ export const spotMeta = query({
   cost: { weight: 20, requestUnits: 1 },
   cheap: true,
   request: Schema.Struct({}),
-  response: SpotMeta,
+  response: Market.SpotMeta,
   failures: [],
   cachePolicy: () => ({ fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }),
-  isCacheable: Operation.decodes(SpotMeta),
+  isCacheable: Operation.decodes(Market.SpotMeta),
   example: {}
 })
 
@@ -247,15 +190,15 @@ export const candleSnapshot = query({
   summary: "Bars of one coin and interval, at most the newest 5000",
   about: "market",
   sources: ["official-api"],
-  cost: { weight: 20, rowsPerWeight: 60, maxRows: retainedBars, requestUnits: 1 },
-  request: Schema.Struct({ req: CandleWindowRequest }).pipe(
+  cost: { weight: 20, rowsPerWeight: 60, maxRows: Candle.retainedBars, requestUnits: 1 },
+  request: Schema.Struct({ req: Candle.CandleWindowRequest }).pipe(
     Schema.decodeTo(
-      Schema.toType(CandleWindowRequest),
+      Schema.toType(Candle.CandleWindowRequest),
       SchemaTransformation.transform({ decode: ({ req }) => req, encode: (req) => ({ req }) })
     )
   ),
-  response: Schema.Array(Candle),
-  cachePolicy,
+  response: Schema.Array(Candle.Candle),
+  cachePolicy: Candle.cachePolicy,
   isCacheable: CandleText.isCacheable,
   example: { req: { coin: "BTC", interval: "1d", startTime: instant, endTime: instant + 30 * 1440 * minute } }
 })
@@ -265,8 +208,7 @@ export const meta = query({
   name: "meta",
   summary: "The perpetuals of a dex",
   request: ofDex,
-  response: Meta,
-  failures: [],
+  response: Market.Meta,
   example: {}
 })
 
@@ -275,8 +217,7 @@ export const allPerpMetas = query({
   name: "allPerpMetas",
   summary: "The perpetuals of all dexes, in the order of `perpDexs`",
   request: Schema.Struct({}),
-  response: AllPerpetualMetas,
-  failures: [],
+  response: Market.AllPerpetualMetas,
   example: {}
 })
 
@@ -286,8 +227,7 @@ export const outcomeMeta = query({
   name: "outcomeMeta",
   summary: "The outcomes of prediction markets, and their questions",
   request: Schema.Struct({}),
-  response: OutcomeMeta,
-  failures: [],
+  response: Market.OutcomeMeta,
   example: {}
 })
 
@@ -296,8 +236,7 @@ export const metaAndAssetCtxs = query({
   name: "metaAndAssetCtxs",
   summary: "The perpetuals of a dex, and their prices in the same order",
   request: ofDex,
-  response: MetaAndAssetContexts,
-  failures: [],
+  response: Market.MetaAndAssetContexts,
   example: {}
 })
 
@@ -306,8 +245,7 @@ export const perpDexs = query({
   name: "perpDexs",
   summary: "The dexes of perpetuals: `null` for the venue's own, then the builder-deployed ones",
   request: Schema.Struct({}),
-  response: Schema.Array(Schema.NullOr(PerpDex)),
-  failures: [],
+  response: Schema.Array(Schema.NullOr(Market.PerpDex)),
   example: {}
 })
 
@@ -316,8 +254,7 @@ export const allMids = query({
   name: "allMids",
   summary: "Mid prices of all coins of a dex; for the venue's own dex, also those of spot pairs",
   request: ofDex,
-  response: AllMids,
-  failures: [],
+  response: Market.AllMids,
   example: {}
 })
 
@@ -338,8 +275,7 @@ export const l2Book = query({
       })
     )
   }),
-  response: Schema.NullOr(Book),
-  failures: [],
+  response: Schema.NullOr(Market.Book),
   example: { coin: "BTC" }
 })
 
@@ -349,7 +285,7 @@ export const recentTrades = query({
   name: "recentTrades",
   summary: "The newest trades of a coin",
   request: Schema.Struct({ coin: Schema.String }),
-  response: Schema.Array(Trade),
+  response: Schema.Array(Market.Trade),
   example: { coin: "BTC" }
 })
 
@@ -359,68 +295,57 @@ export const fundingHistory = query({
   name: "fundingHistory",
   summary: "Hourly funding rates of a perpetual in a time range, oldest first",
   request: Schema.Struct({ coin: Schema.String, ...since }),
-  response: Schema.Array(FundingRate),
+  response: Schema.Array(Market.FundingRate),
   example: { coin: "BTC", startTime: instant, endTime: instant + 180 * minute }
 })
 
 export const clearinghouseState = query({
   ...relayed({ ...ofAccount, weight: 2 }),
+  ...byUserInDex,
   name: "clearinghouseState",
   summary: "Margin and positions of a user in the perpetuals of a dex",
-  request: ofUserInDex,
-  response: ClearinghouseState,
-  failures: [],
-  example: { user }
+  response: Account.ClearinghouseState
 })
 
 export const spotClearinghouseState = query({
   ...relayed({ ...ofAccount, weight: 2 }),
+  ...byUser,
   name: "spotClearinghouseState",
   summary: "Spot balances of a user",
-  request: ofUser,
-  response: SpotClearinghouseState,
-  failures: [],
-  example: { user }
+  response: Account.SpotClearinghouseState
 })
 
 export const openOrders = query({
   ...relayed(ofAccount),
+  ...byUserInDex,
   name: "openOrders",
   summary: "Open orders of a user in a dex",
-  request: ofUserInDex,
-  response: Schema.Array(OpenOrder),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.OpenOrder)
 })
 
 export const frontendOpenOrders = query({
   ...relayed(ofAccount),
+  ...byUserInDex,
   name: "frontendOpenOrders",
   summary: "Open orders of a user in a dex, with trigger conditions and time in force",
-  request: ofUserInDex,
-  response: Schema.Array(Order),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.Order)
 })
 
 export const orderStatus = query({
   ...relayed({ about: "action", weight: 2 }),
   name: "orderStatus",
   summary: "An order of a user by its order ID or client order ID",
-  request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Natural64, Cloid]) }),
-  response: OrderStatus,
-  failures: [],
+  request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Encoding.Natural64, Account.Cloid]) }),
+  response: Account.OrderStatus,
   example: { user, oid: 1 }
 })
 
 export const historicalOrders = query({
   ...relayed({ ...ofAccount, rows: rowsOfOrders }),
+  ...byUser,
   name: "historicalOrders",
   summary: "The newest orders of a user, at most 2000, with their status",
-  request: ofUser,
-  response: Schema.Array(OrderRecord),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.OrderRecord)
 })
 
 export const userFills = query({
@@ -428,8 +353,7 @@ export const userFills = query({
   name: "userFills",
   summary: "The newest fills of a user, at most 2000",
   request: fillsOfUser,
-  response: Schema.Array(Fill),
-  failures: [],
+  response: Schema.Array(Account.Fill),
   example: { user }
 })
 
@@ -444,59 +368,48 @@ export const userFillsByTime = query({
       Schema.NullOr(Schema.Boolean).annotate({ description: "Whether to return the newest fills first" })
     )
   }),
-  response: Schema.Array(Fill),
-  failures: [],
+  response: Schema.Array(Account.Fill),
   example: { user, startTime: instant }
 })
 
 export const userRole = query({
   ...relayed({ ...ofAccount, weight: 60 }),
+  ...byUser,
   name: "userRole",
   summary: "The role of an address: `user`, `agent`, `vault`, `subAccount` or `missing`",
-  request: ofUser,
-  response: UserRole,
-  failures: [],
-  example: { user }
+  response: Account.UserRole
 })
 
 export const userRateLimit = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userRateLimit",
   summary: "The number of actions that a user has sent, and the maximum number",
-  request: ofUser,
-  response: UserRateLimit,
-  failures: [],
-  example: { user }
+  response: Account.UserRateLimit
 })
 
 export const userFees = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userFees",
   summary: "Fee rates of a user, and the volumes that determine them",
-  request: ofUser,
-  response: UserFees,
-  failures: [],
-  example: { user }
+  response: Account.UserFees
 })
 
 export const userAbstraction = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userAbstraction",
   summary: "How a user's balances are combined: `default`, `disabled`, `unifiedAccount` or `portfolioMargin`",
-  request: ofUser,
-  response: Schema.String,
-  failures: [],
-  example: { user }
+  response: Schema.String
 })
 
 export const extraAgents = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "extraAgents",
   summary: "The named API wallets of a user",
-  request: ofUser,
-  response: Schema.Array(ExtraAgent),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.ExtraAgent)
 })
 
 /** The typed queries by their `type`. */
@@ -541,7 +454,6 @@ const passthrough = (name: string, row: InfoQuery) =>
     summary: "A query of any other type, relayed unchanged; some types have weight 2",
     request: passthroughRequest,
     response: Schema.Unknown,
-    failures: [],
     verbatim: true
   })
 
@@ -599,15 +511,15 @@ export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined =>
 
 /** A query to relay: operation, decoded request, body, and the `Surface` (group of routes) that received it. */
 export interface InfoCall {
-  readonly operation: ReadOperation
+  readonly operation: Operation.ReadOperation
   readonly request: unknown
   readonly body: Encoding.Json
-  readonly surface: Surface
+  readonly surface: Operation.Surface
 }
 
 /** A query for bars. */
 export interface CandleCall extends InfoCall {
-  readonly request: CandleWindowRequest
+  readonly request: Candle.CandleWindowRequest
 }
 
 /** Returns whether a query is for bars. The request of such a query is the window of the bars. */
@@ -622,28 +534,30 @@ export const queryType = ({ operation, request }: InfoCall): string =>
 
 const isTyped = Schema.is(passthroughQuery.request)
 
-const operations: ReadonlyMap<unknown, ReadOperation> = new Map<string, ReadOperation>(
+const operations: ReadonlyMap<unknown, Operation.ReadOperation> = new Map<string, Operation.ReadOperation>(
   Object.values(infoOperations).map((operation) => [operation.name, operation])
 )
-const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
+const passthroughs: ReadonlyMap<unknown, Operation.ReadOperation> = new Map(
   passthroughOperations.map((operation) => [operation.name, operation])
 )
 
-const requestDecoder = memoize((operation: ReadOperation) => decodeValue(operation.request))
+const requestDecoder = memoize((operation: Operation.ReadOperation) => Operation.decodeValue(operation.request))
 
 /**
  * Decodes a query from a body. Refuses a query without a typed declaration if the gateway does not relay such queries.
  */
 export const parseCall = (
   body: Encoding.Json,
-  surface: Surface,
+  surface: Operation.Surface,
   passesThrough: boolean
 ): Effect.Effect<InfoCall, InvalidRequest> => {
   const value = body.valueOrUndefined
   const type = Predicate.hasProperty(value, "type") ? value.type : undefined
   const operation = operations.get(type) ?? (passesThrough ? passthroughs.get(type) ?? passthroughQuery : undefined)
   return operation === undefined
-    ? Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }]))
+    ? Effect.fail(
+      Operation.invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }])
+    )
     : Effect.mapEager(requestDecoder(operation)(value), (request) => ({ operation, request, body, surface }))
 }
 
@@ -654,7 +568,7 @@ const writeAs = (type: string) => (members: unknown): Encoding.Json =>
 /** Narrows a candle query to the oldest bars of its window that fit into one response. Returns `undefined` for other queries. */
 export const forOldest = (call: InfoCall): CandleCall | undefined => {
   if (!isCandleCall(call)) return undefined
-  const req = oldestPart(call.request)
+  const req = Candle.oldestPart(call.request)
   return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
 }
 
@@ -663,20 +577,20 @@ export type Send<E, R = never> = (
   call: Omit<InfoCall, "surface">
 ) => Effect.Effect<Operation.UpstreamResponse, E, R>
 
-const sending = <Request extends AnyCodec>(operation: Operation.Operation<string, "read", Request>) => {
-  const write = encodeRequest(operation.request, [], writeAs(operation.name))
+const sending = <Request extends Operation.AnyCodec>(operation: Operation.Operation<string, "read", Request>) => {
+  const write = Operation.encodeRequest(operation.request, [], writeAs(operation.name))
   return <E, R>(send: Send<E, R>, request: Request["Type"] | undefined) =>
     Effect.flatMap(write(request), (body) => send({ operation, request, body }))
 }
 
 /** Makes a service's typed method for one query. */
 export const makeMethod = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec>
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const ask = sending(operation)
-  const read = makeReader<Request, Response, Failures>(operation)
+  const read = Operation.makeReader<Request, Response, Failures>(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
       Effect.mapError(Effect.flatMap(ask(send, request), (response) => read(request, response)), wrapReason)
@@ -686,14 +600,17 @@ export const makeMethod = <
 const plain = Struct.omit(infoOperations, ["candleSnapshot"])
 
 /** The typed methods of all queries except `candleSnapshot`, whose method also reports missing bars. */
-export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
+export type Methods<E, R = never> = Operation.Methods<typeof plain, CommonFailure | E, R>
 
 /** Makes a service's typed methods for its queries. */
 export const makeMethods = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
-  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send)))
+  Struct.map(
+    plain,
+    Operation.typedMethodMapper<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send))
+  )
 
 /** Makes the typed method of a candle query: returns the bars, and whether the window is complete. */
-export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>>(
+export const makeCandlesMethod = <const Failures extends ReadonlyArray<Operation.AnyCodec>>(
   operation: Operation.Operation<
     string,
     "read",
@@ -703,49 +620,49 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>
   >
 ) => {
   const ask = sending(operation)
-  const read = makeReader(operation)
+  const read = Operation.makeReader(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
-    Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
+    Effect.fn(`${service}.${operation.name}`)(function*(request: Candle.CandleWindowRequest) {
       const response = yield* ask(send, request)
       const bars = yield* read(request, response)
       // uses the time after the response, so that bars that expired during the request count as missing
-      return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
+      return Candle.fromSnapshot(request, bars, yield* Clock.currentTimeMillis, Candle.readSources(response.candles))
     }, Effect.mapError(wrapReason))
 }
 
 /** Classifies a response that is relayed unchanged. */
-export const judge = (operation: Pick<ReadOperation, "isFinal" | "refusal"> & { readonly name?: string }) =>
+export const judge = (operation: Pick<Operation.ReadOperation, "isFinal" | "refusal"> & { readonly name?: string }) =>
 (
   response: Operation.UpstreamResponse
-): AttemptResult<Operation.UpstreamResponse, ReadFailure> => {
+): Operation.AttemptResult<Operation.UpstreamResponse, ReadFailure> => {
   if (operation.refusal?.matches(response) === true || operation.isFinal?.(response) === true) {
-    return answered(response)
+    return Operation.answered(response)
   }
-  const foreign = ofForeign(response)
+  const foreign = Operation.ofForeign(response)
   if (foreign !== undefined) return foreign
   const { retryAfter, status, upstream } = response
   if (status === 429 || status >= 500) {
-    return retryable(
+    return Operation.retryable(
       status === 429 ? "rate_limited" : "server_fault",
-      unavailable(upstream, `${upstream} responded with HTTP ${status}`),
+      Operation.unavailable(upstream, `${upstream} responded with HTTP ${status}`),
       { answer: response, retryAfter }
     )
   }
-  if (status !== 200) return answered(response)
+  if (status !== 200) return Operation.answered(response)
   // not a member of the operation, because the typed client would load the function
   const rows = operation.name === candleSnapshot.name ? CandleText.countRows(response.pieces) : undefined
-  if (rows !== undefined) return answered(response, rows)
-  if (Option.isNone(response.utf8)) return unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
+  if (rows !== undefined) return Operation.answered(response, rows)
+  if (Option.isNone(response.utf8)) return Operation.unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
   const { value } = response.json
-  if (Result.isFailure(value)) return unreadable(upstream, "a body that is not JSON (HTTP 200)")
-  return answered(response, Array.isArray(value.success) ? value.success.length : 0)
+  if (Result.isFailure(value)) return Operation.unreadable(upstream, "a body that is not JSON (HTTP 200)")
+  return Operation.answered(response, Array.isArray(value.success) ? value.success.length : 0)
 }
 
 /**
  * The cache encoding of responses with status 200: the upstream's label, the content type, the source of the candles,
  * and the bytes as received.
  */
-export const codec: CacheCodec<Operation.UpstreamResponse> = {
+export const codec: Operation.CacheCodec<Operation.UpstreamResponse> = {
   store: ({ body, candles, contentType, status, upstream }) =>
     status === 200
       ? {
@@ -770,8 +687,8 @@ export const codec: CacheCodec<Operation.UpstreamResponse> = {
 }
 
 /** Returns the maximum cost of a query that is sent at `now`. */
-export const callCost = (call: InfoCall, now: number): Cost =>
-  isCandleCall(call) ? { ...call.operation.cost, maxRows: maxBars(call.request, now) } : call.operation.cost
+export const callCost = (call: InfoCall, now: number): Operation.Cost =>
+  isCandleCall(call) ? { ...call.operation.cost, maxRows: Candle.maxBars(call.request, now) } : call.operation.cost
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
@@ -794,12 +711,12 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
 }
 
 /** The read protocol of `POST /info`, for the official API and for nodes. */
-export const reads: ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
+export const reads: Operation.ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${Encoding.canonical(body.text)}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: (call: InfoCall, response) =>
-    (isCandleCall(call) ? isInWindow(call.request, response.pieces) : undefined) ??
+    (isCandleCall(call) ? CandleText.isInWindow(call.request, response.pieces) : undefined) ??
       call.operation.isCacheable?.(call.request, response.json) ?? true,
   costOf: callCost,
   accountsIn,
@@ -821,7 +738,7 @@ export interface CacheOptions {
  */
 export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
   const oldest = Duration.toMillis(staleWhenLimited)
-  return (fresh: number): CachePolicy | undefined =>
+  return (fresh: number): Operation.CachePolicy | undefined =>
     Math.max(fresh, oldest) > 0
       ? { fresh, staleIfError: 0, staleIfLimited: Math.max(0, oldest - fresh) }
       : undefined
@@ -845,7 +762,7 @@ const isFinalOrder = ({ json: { valueOrUndefined: answer } }: Operation.Upstream
 export const readsWith = (options: CacheOptions = {}): typeof reads => {
   const resolvePolicy = cachePolicyWith(options)
   const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
-  const policies = new Map<string, CachePolicy | undefined>([
+  const policies = new Map<string, Operation.CachePolicy | undefined>([
     ...[...relayedQueries].flatMap(([type, { about, fresh = 0 }]) =>
       about === "action" ? [] : [[type, resolvePolicy(fresh)] as const]
     ),
@@ -855,7 +772,7 @@ export const readsWith = (options: CacheOptions = {}): typeof reads => {
     ...reads,
     cachePolicy: (call, now, onRequest) => {
       const type = queryType(call)
-      if (type === "orderStatus") return namesOrder(call) ? cachedForGood : undefined
+      if (type === "orderStatus") return namesOrder(call) ? Operation.cachedForGood : undefined
       return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
     },
     isCacheable: (call, response) =>

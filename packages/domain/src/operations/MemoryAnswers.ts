@@ -3,8 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Encoding.ts"
-import { decodeValue } from "./Operation.ts"
-import type { AnyCodec, Operation, ReadOperation } from "./Operation.ts"
+import { type AnyCodec, decodeValue, type Operation, type ReadOperation } from "./Operation.ts"
 
 /** Sets the response to an operation: `answer(blockNumber, () => Effect.succeed(1n))`. */
 export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(

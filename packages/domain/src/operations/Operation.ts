@@ -18,25 +18,10 @@ import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Struct from "effect/Struct"
-import { CurrentCaller } from "../Caller.ts"
-import type { Chain, Scope } from "../Caller.ts"
+import * as Caller from "../Caller.ts"
 import { CandleInterval } from "../candles/Candle.ts"
 import * as Utf8 from "../encoding/Encoding.ts"
-import * as Json from "../encoding/Encoding.ts"
-import { Address, oneLine, parsed } from "../encoding/Encoding.ts"
-import {
-  InvalidRequest,
-  NotPermitted,
-  OutcomeUnknown,
-  ServedFailure,
-  UnavailableOnNode,
-  upstreamFailures,
-  UpstreamForbidden,
-  UpstreamMalformed,
-  UpstreamRateLimited,
-  UpstreamUnavailable
-} from "../errors/GatewayError.ts"
-import type { CommonFailure, RequestFault, StateBlock, WrapReason } from "../errors/GatewayError.ts"
+import * as GatewayError from "../errors/GatewayError.ts"
 
 const words: { readonly [name: string]: string } = {
   never: "no such member",
@@ -85,7 +70,7 @@ export interface Fields {
   /** The sources of the bars in a candle response, as formatted by `Candle.printSources`. */
   readonly candles?: string | undefined
   /** The signer of the relayed action, as reported by an upstream gateway. */
-  readonly signer?: Address | undefined
+  readonly signer?: Utf8.Address | undefined
 }
 
 /** A response. Its chunks are joined, its text decoded and its JSON parsed at most once, on first use. */
@@ -98,13 +83,13 @@ export class UpstreamResponse implements Fields {
   declare readonly retryAfter?: number
   declare readonly age?: number
   declare readonly candles?: string
-  declare readonly signer?: Address
+  declare readonly signer?: Utf8.Address
   #body: Uint8Array | undefined
   #text: string | undefined
-  #json: Json.Json | undefined
+  #json: Utf8.Json | undefined
 
   /** Makes a response. `json` is the body as JSON, if the caller has already parsed it. */
-  constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Json.Json) {
+  constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Utf8.Json) {
     this.upstream = upstream
     this.status = status
     this.contentType = contentType
@@ -137,8 +122,8 @@ export class UpstreamResponse implements Fields {
   }
 
   /** The body as JSON. */
-  get json(): Json.Json {
-    return this.#json ??= new Json.Json(this.text)
+  get json(): Utf8.Json {
+    return this.#json ??= new Utf8.Json(this.text)
   }
 
   /** Whether the content type identifies a problem document (RFC 9457). */
@@ -148,7 +133,7 @@ export class UpstreamResponse implements Fields {
 
   /** The beginning of the body, for a message. */
   excerpt(length = 200): string {
-    return oneLine(Utf8.decodeLossy(Utf8.opening(this.pieces, length)))
+    return Utf8.oneLine(Utf8.decodeLossy(Utf8.opening(this.pieces, length)))
   }
 
   /** Returns a copy with some members replaced. */
@@ -171,18 +156,18 @@ export class UpstreamResponse implements Fields {
 /** Makes a response. */
 export const make = (fields: Fields): UpstreamResponse => new UpstreamResponse(fields)
 
-const ofJson = (upstream: string, status: number, json: Json.Json): UpstreamResponse =>
+const ofJson = (upstream: string, status: number, json: Utf8.Json): UpstreamResponse =>
   new UpstreamResponse({ upstream, status, contentType: "application/json", body: json.bytes }, json)
 
 /** Makes a JSON response from JSON text. */
 export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
-  ofJson(upstream, status, new Json.Json(body))
+  ofJson(upstream, status, new Utf8.Json(body))
 
 /**
  * Makes a JSON response from a value without `bigint`. The response stores the value, so its text is not parsed again.
  */
 export const jsonValue = (upstream: string, status: number, value: object): UpstreamResponse =>
-  ofJson(upstream, status, parsed(JSON.stringify(value), value))
+  ofJson(upstream, status, Utf8.parsed(JSON.stringify(value), value))
 
 /** Makes a plain-text response. */
 export const plain = (upstream: string, status: number, body: string): UpstreamResponse =>
@@ -194,10 +179,10 @@ export const signerHeader = "x-trigate-signer"
 /** The header in which a gateway reports the label of the upstream whose response it relays. */
 export const upstreamHeader = "x-trigate-upstream"
 
-const isAddress = Schema.is(Address)
+const isAddress = Schema.is(Utf8.Address)
 
 /** Reads the signer from a response's headers. */
-export const signerIn = (headers: { readonly [name: string]: string | undefined }): Address | undefined => {
+export const signerIn = (headers: { readonly [name: string]: string | undefined }): Utf8.Address | undefined => {
   const signer = headers[signerHeader]
   return signer !== undefined && isAddress(signer) ? signer : undefined
 }
@@ -289,7 +274,7 @@ export interface Operation<
   /** The upstream's name for the call: an action type, info type or JSON-RPC method. */
   readonly name: Name
   readonly class: Class
-  readonly chain: Chain
+  readonly chain: Caller.Chain
   readonly protocol: Protocol
   /** The effect or result of the call, in one sentence for the documentation. */
   readonly summary: string
@@ -313,7 +298,7 @@ export interface Operation<
   /** The errors of this operation in addition to those of every call (`CommonFailure`). */
   readonly failures: Failures
   /** The block parameter of a method that reads state: its position, and the supported values. */
-  readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
+  readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<GatewayError.StateBlock> }
   /** A response that means an error, regardless of its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /**
@@ -358,7 +343,7 @@ export type Arguments<Request> = keyof Request extends never ? []
 /** The typed method of an operation; the method can also fail with `E`. */
 export type Method<O extends Operation, E, R = never> = (
   ...args: Arguments<Request<O>>
-) => Effect.Effect<Response<O>, WrapReason<Failure<O> | E>, R>
+) => Effect.Effect<Response<O>, GatewayError.WrapReason<Failure<O> | E>, R>
 
 /** The typed methods of a table of operations. */
 export type Methods<Operations extends { readonly [name: string]: Operation }, E, R = never> = {
@@ -409,8 +394,8 @@ export const decodes = (schema: AnyCodec): (request: unknown, answer: Utf8.Json)
 export type Surface = "gateway" | "node"
 
 /** Makes the error for an operation that was requested on the node routes, but that no node serves. */
-export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
-  new UnavailableOnNode({
+export const unavailableOnNode = (operation: Operation): GatewayError.UnavailableOnNode =>
+  new GatewayError.UnavailableOnNode({
     operation: operation.name,
     availableOn: operation.sources.filter((source) => source !== "node"),
     detail: `Only the official API serves ${operation.name}; nodes do not`
@@ -427,7 +412,7 @@ export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray
 
 /** The permissions that a request needs. */
 export interface Need {
-  readonly chain: Chain
+  readonly chain: Caller.Chain
   readonly class: "read" | "sign" | "inspect"
   /** The upstream's name of the operation; absent if no upstream is called. */
   readonly name?: string
@@ -449,8 +434,8 @@ export const operationNeed = (
   ...(protocol === "exchange" ? { recoversSigner: true } : {})
 })
 
-const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted =>
-  new NotPermitted({
+const refusal = (missing: GatewayError.NotPermitted["missing"], needed: string): GatewayError.NotPermitted =>
+  new GatewayError.NotPermitted({
     missing,
     needed,
     detail: missing === "signers"
@@ -459,7 +444,7 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
   })
 
 /** Returns the error for a request outside a scope; `undefined` if the scope permits the request. */
-export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined => {
+export const notPermitted = (scope: Caller.Scope, need: Need): GatewayError.NotPermitted | undefined => {
   const { chains, classes, operations, signers } = scope
   if (chains !== undefined && !chains.includes(need.chain)) return refusal("chains", need.chain)
   if (classes !== undefined && !classes.includes(need.class)) return refusal("classes", need.class)
@@ -471,9 +456,9 @@ export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined
 }
 
 /** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not permit a request. */
-export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
+export const permitted = (need: Need): Effect.Effect<void, GatewayError.NotPermitted> =>
   Effect.contextWith((context: Context.Context<never>) => {
-    const refused = notPermitted(Context.get(context, CurrentCaller).scope, need)
+    const refused = notPermitted(Context.get(context, Caller.CurrentCaller).scope, need)
     return refused === undefined ? Exit.void : Exit.fail(refused)
   })
 
@@ -504,13 +489,13 @@ const cut = (segment: string | number): string | number =>
   typeof segment === "number" ? segment : segment.slice(0, MAX_SEGMENT)
 
 /** Makes the error with all mistakes in a request, the first one in its `detail`. */
-export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
+export const invalidRequest = (faults: ReadonlyArray<GatewayError.RequestFault>): GatewayError.InvalidRequest => {
   const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
     path: path.map(cut),
     message: message.slice(0, MAX_MESSAGE)
   }))
   const first = errors[0]
-  return new InvalidRequest({
+  return new GatewayError.InvalidRequest({
     errors,
     ...(first === undefined ? {} : { detail: `${at(first.path)}: ${first.message}` })
   })
@@ -523,7 +508,7 @@ export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequ
 export const decodeFaults = (
   error: Schema.SchemaError,
   prefix: ReadonlyArray<string | number> = []
-): ReadonlyArray<RequestFault> =>
+): ReadonlyArray<GatewayError.RequestFault> =>
   format(error.issue).issues.map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)],
     message: replaceSchemaNames(issue.message)
@@ -536,7 +521,7 @@ export const decodeValue = <S extends AnyCodec>(
   options?: SchemaAST.ParseOptions
 ) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all", ...options })
-  return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
+  return (value: unknown): Effect.Effect<S["Type"], GatewayError.InvalidRequest> =>
     Result.match(decode(value), {
       onFailure: (error) => Effect.fail(invalidRequest(decodeFaults(error, prefix))),
       onSuccess: Effect.succeed
@@ -554,7 +539,7 @@ export const encodeRequest = <S extends AnyCodec>(
   write: (encoded: unknown) => Utf8.Json = Utf8.write
 ) => {
   const encode = Schema.encodeUnknownEffect(schema, { errors: "all" })
-  return (request: S["Type"] = {}): Effect.Effect<Utf8.Json, InvalidRequest> =>
+  return (request: S["Type"] = {}): Effect.Effect<Utf8.Json, GatewayError.InvalidRequest> =>
     Effect.mapBoth(encode(request), {
       onFailure: (error) => invalidRequest(decodeFaults(error, prefix)),
       onSuccess: write
@@ -562,7 +547,7 @@ export const encodeRequest = <S extends AnyCodec>(
 }
 
 /** Parses a request strictly: JSON, no duplicate keys, bounded nesting and number of values. */
-export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Utf8.Json, InvalidRequest> =>
+export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Utf8.Json, GatewayError.InvalidRequest> =>
   Result.match(Utf8.parseStrict(text), {
     onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
     onSuccess: (value) => Effect.succeed(Utf8.parsed(text, value, bytes))
@@ -572,23 +557,27 @@ export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Ut
  * Makes the error for a response that does not decode. `issue` is the reason; it quotes at most an excerpt of the
  * response.
  */
-export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
-  new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
+export const malformed = (upstream: string, issue: string): GatewayError.UpstreamMalformed =>
+  new GatewayError.UpstreamMalformed({
+    upstream,
+    issue,
+    detail: `${upstream} sent a response that does not decode: ${issue}`
+  })
 
 /** Maps an HTTP status other than 200 to a typed error with the upstream's message. */
-export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
+export const failureOfStatus = (response: UpstreamResponse): GatewayError.CommonFailure => {
   const { retryAfter, status, upstream } = response
   const words = response.excerpt()
   const detail = words === ""
     ? `${upstream} responded with HTTP ${status}`
     : `${upstream} responded with HTTP ${status}: ${words}`
   const retry = retryAfter === undefined ? {} : { retryAfter }
-  if (status === 429) return new UpstreamRateLimited({ upstream, detail, ...retry })
-  if (status === 401 || status === 403) return new UpstreamForbidden({ upstream, detail })
+  if (status === 429) return new GatewayError.UpstreamRateLimited({ upstream, detail, ...retry })
+  if (status === 401 || status === 403) return new GatewayError.UpstreamForbidden({ upstream, detail })
   if (status === 400 || status === 422) {
-    return new InvalidRequest({ errors: [{ path: [], message: words }], detail })
+    return new GatewayError.InvalidRequest({ errors: [{ path: [], message: words }], detail })
   }
-  return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
+  return new GatewayError.UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
 /** Makes a decoder of problem documents. The decoder returns `None` if the response is not a problem document. */
@@ -602,26 +591,26 @@ export const problemReader = <S extends AnyCodec>(schema: S) => {
 
 const failureReader = <S extends AnyCodec>(schema: S) => {
   const readProblem = problemReader(schema)
-  return (response: UpstreamResponse): S["Type"] | CommonFailure =>
+  return (response: UpstreamResponse): S["Type"] | GatewayError.CommonFailure =>
     Option.getOrElse(readProblem(response), () => failureOfStatus(response))
 }
 
 /** Returns the typed error that a response reports: the error in its problem document, or the error for its status. */
-export const responseFailure = failureReader(Schema.Union(upstreamFailures))
+export const responseFailure = failureReader(Schema.Union(GatewayError.upstreamFailures))
 
 /** Like {@link responseFailure}, but also decodes a gateway's errors about the caller, such as `Unauthorized`. */
-export const servedResponseFailure = failureReader(ServedFailure)
+export const servedResponseFailure = failureReader(GatewayError.ServedFailure)
 
 /** Makes the error for a response after which the outcome of an at-most-once call (`what`) is unknown. */
 export const outcomeUnknown = (
   response: UpstreamResponse,
   what: string,
-  known: Pick<OutcomeUnknown, "advice" | "nonce" | "signer">
-): OutcomeUnknown => {
+  known: Pick<GatewayError.OutcomeUnknown, "advice" | "nonce" | "signer">
+): GatewayError.OutcomeUnknown => {
   const { status, upstream } = response
   const detail =
     `${upstream} responded with HTTP ${status}, which leaves the outcome of the ${what} open: ${response.excerpt()}`
-  return new OutcomeUnknown({ upstream, ...known, detail })
+  return new GatewayError.OutcomeUnknown({ upstream, ...known, detail })
 }
 
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
@@ -629,7 +618,7 @@ const formatIssue = (error: Schema.SchemaError): string => error.message.split("
 /** Makes a JSON decoder for a schema. The decoder fails with `UpstreamMalformed`. */
 export const decodeJson = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
-  return (upstream: string, json: Json.Json): Effect.Effect<S["Type"], UpstreamMalformed> =>
+  return (upstream: string, json: Utf8.Json): Effect.Effect<S["Type"], GatewayError.UpstreamMalformed> =>
     Result.match(json.value, {
       onFailure: (refusal) => Effect.fail(malformed(upstream, refusal.message)),
       onSuccess: (value) => Effect.mapError(decode(value), (error) => malformed(upstream, formatIssue(error)))
@@ -645,12 +634,12 @@ export const makeReader = <
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const readProblem = problemReader(Schema.Union([...upstreamFailures, ...operation.failures]))
+  const readProblem = problemReader(Schema.Union([...GatewayError.upstreamFailures, ...operation.failures]))
   const decodeResponse = decodeJson(operation.response)
   return (
     request: Request["Type"],
     response: UpstreamResponse
-  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | GatewayError.CommonFailure> => {
     const problem = readProblem(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (operation.refusal?.matches(response) === true) return Effect.fail(operation.refusal.failure(request, response))
@@ -723,23 +712,23 @@ export const retryable = <A, E>(
 ): Retryable<A, E> => ({ _tag: "Retryable", fault, answer: said.answer, retryAfter: said.retryAfter, failure })
 
 /** Returns the error of a read whose attempts all failed. */
-export const unavailable = (upstream: string, detail: string) => (attempts: number): UpstreamUnavailable =>
-  new UpstreamUnavailable({ upstream, attempts, detail })
+export const unavailable = (upstream: string, detail: string) => (attempts: number): GatewayError.UpstreamUnavailable =>
+  new GatewayError.UpstreamUnavailable({ upstream, attempts, detail })
 
 /** Makes the result of an attempt that was not made or was interrupted. */
 export const unreachable = (
   upstream: string,
   fault: RetryableFault,
   detail: string
-): Retryable<never, UpstreamUnavailable> =>
+): Retryable<never, GatewayError.UpstreamUnavailable> =>
   retryable(fault, unavailable(upstream, `${upstream} could not be reached (${detail})`))
 
 /** Makes the result of an attempt whose response does not decode. */
-export const unreadable = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
+export const unreadable = (upstream: string, issue: string): Retryable<never, GatewayError.UpstreamMalformed> =>
   retryable("malformed", () => malformed(upstream, issue))
 
 /** Makes the result of an attempt whose JSON is not a response to the call. */
-export const mismatched = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
+export const mismatched = (upstream: string, issue: string): Retryable<never, GatewayError.UpstreamMalformed> =>
   retryable("mismatched", () => malformed(upstream, issue))
 
 const startsHtml = /^\s*</u
@@ -769,7 +758,7 @@ export const foreign = (response: UpstreamResponse): string | undefined => {
 /** Returns the result of an attempt if its response is not from the upstream itself; otherwise `undefined`. */
 export const ofForeign = (
   response: UpstreamResponse
-): Retryable<never, UpstreamUnavailable | UpstreamMalformed> | undefined => {
+): Retryable<never, GatewayError.UpstreamUnavailable | GatewayError.UpstreamMalformed> | undefined => {
   const issue = foreign(response)
   if (issue === undefined) return undefined
   const { status, upstream } = response
@@ -784,9 +773,9 @@ export const ofForeign = (
  * The layers of a service differ only in their backend.
  */
 export interface Backend<Read, Once, Answer> {
-  readonly read: (call: Read) => Effect.Effect<Answer, CommonFailure>
+  readonly read: (call: Read) => Effect.Effect<Answer, GatewayError.CommonFailure>
   /** Sends a call at most once. */
-  readonly once: (call: Once) => Effect.Effect<Answer, CommonFailure | OutcomeUnknown>
+  readonly once: (call: Once) => Effect.Effect<Answer, GatewayError.CommonFailure | GatewayError.OutcomeUnknown>
 }
 
 /** The declaration of a read. */

@@ -7,8 +7,9 @@ import { Coin, off, ofUser, ofUserInDex, subscription, User } from "./Subscripti
 
 /** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
-
 const shownUser = { user: "user" } as const
+const byUser = { about: "user", request: ofUser, shown: shownUser, example: { user } } as const
+const byUserInDex = { ...byUser, request: ofUserInDex, shown: { user: "user", dex: "dex" } } as const
 
 const Funding = openStruct({
   time: Millis,
@@ -46,72 +47,59 @@ const userRows = <Row extends Schema.Codec<unknown, unknown>>(member: string, ro
 export const notification = subscription({
   name: "notification",
   summary: "Messages to a user",
-  about: "user",
+  ...byUser,
   delivery: "events",
-  request: ofUser,
   item: openStruct({ notification: Schema.String }),
-  shown: {},
-  example: { user }
+  shown: {}
 })
 
 export const webData3 = subscription({
   name: "webData3",
   summary: "The state of a user in all dexes, as in the venue's user interface",
-  about: "user",
+  ...byUser,
   delivery: "state",
-  request: ofUser,
   item: openStruct({ userState: openStruct({ user: Schema.String }), perpDexStates: Schema.Array(Schema.Unknown) }),
   shown: { user: "userState.user" },
-  isSteady: true,
-  example: { user }
+  isSteady: true
 })
 
 export const clearinghouseState = subscription({
   name: "clearinghouseState",
   summary: "Margin and positions of a user in a dex",
-  about: "user",
+  ...byUserInDex,
   delivery: "state",
-  request: ofUserInDex,
   item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
-  shown: { user: "user", dex: "dex" },
   isSteady: true,
   answers: [{
     query: "clearinghouseState",
     member: "clearinghouseState",
     compared: { rows: "assetPositions", members: ["position.coin", "position.szi"] }
-  }],
-  example: { user }
+  }]
 })
 
 export const allDexsClearinghouseState = subscription({
   name: "allDexsClearinghouseState",
   summary: "Margin and positions of a user in all dexes",
-  about: "user",
+  ...byUser,
   delivery: "state",
-  request: ofUser,
   item: openStruct({
     user: Schema.String,
     clearinghouseStates: Schema.Array(Schema.Tuple([Schema.String, ClearinghouseState]))
   }),
-  shown: shownUser,
-  isSteady: true,
-  example: { user }
+  isSteady: true
 })
 
 export const openOrders = subscription({
   name: "openOrders",
   summary: "The open orders of a user in a dex",
-  about: "user",
+  ...byUserInDex,
   delivery: "state",
-  request: ofUserInDex,
   item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
-  shown: { user: "user", dex: "dex" },
   isSteady: true,
   answers: [
     { query: "frontendOpenOrders", member: "orders", compared: { rows: "", members: ["oid", "sz"] } },
     { query: "openOrders", member: "orders", isBrief: true }
-  ],
-  example: { user }
+  ]
 })
 
 export const spotState = subscription({
@@ -138,41 +126,35 @@ export const spotState = subscription({
 export const twapStates = subscription({
   name: "twapStates",
   summary: "The active TWAP orders of a user in a dex",
-  about: "user",
+  ...byUserInDex,
   delivery: "state",
-  request: ofUserInDex,
   item: openStruct({
     dex: Schema.String,
     user: Schema.String,
     states: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Unknown]))
   }),
-  shown: { user: "user", dex: "dex" },
-  isSteady: true,
-  example: { user }
+  isSteady: true
 })
 
 export const orderUpdates = subscription({
   name: "orderUpdates",
   summary: "Orders of a user, when their status changes",
-  about: "user",
+  ...byUser,
   delivery: "events",
-  request: ofUser,
   item: OrderUpdate,
   isList: true,
   shown: {},
   rows: { id: updateKey, time: "statusTimestamp", replayed: 0 },
   refill: { query: "historicalOrders", rank: 1, isBrief: true },
-  isLogged: true,
-  example: { user }
+  isLogged: true
 })
 
 export const userEvents = subscription({
   name: "userEvents",
   channels: ["user"],
   summary: "Fills, funding, liquidations and cancels of a user",
-  about: "user",
+  ...byUser,
   delivery: "events",
-  request: ofUser,
   item: openStruct({
     fills: nullish(Schema.Array(Fill)),
     funding: nullish(Funding),
@@ -184,8 +166,7 @@ export const userEvents = subscription({
   shown: {},
   rows: { member: "fills", id: fillKey, time: "time", replayed: 0 },
   // of the rows of this subscription, only fills can be queried later
-  refill: { query: "userFillsByTime", rank: 0, isPartial: true },
-  example: { user }
+  refill: { query: "userFillsByTime", rank: 0, isPartial: true }
 })
 
 export const userFills = subscription({
@@ -209,80 +190,65 @@ export const userFills = subscription({
 export const userFundings = subscription({
   name: "userFundings",
   summary: "Funding that a user paid or received",
-  about: "user",
+  ...byUser,
   delivery: "snapshot",
-  request: ofUser,
   item: userRows("fundings", Funding),
-  shown: shownUser,
   // a position, of which an account has one in each coin, is charged once an hour
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
   refill: { query: "userFunding", rank: 2 },
-  isLogged: true,
-  example: { user }
+  isLogged: true
 })
 
 export const userNonFundingLedgerUpdates = subscription({
   name: "userNonFundingLedgerUpdates",
   summary: "Deposits, withdrawals and transfers of a user",
-  about: "user",
+  ...byUser,
   delivery: "snapshot",
-  request: ofUser,
   item: userRows(
     "nonFundingLedgerUpdates",
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
-  shown: shownUser,
   // no key: one transaction can make several updates of one type, and some updates have a hash of zeros
   rows: { member: "nonFundingLedgerUpdates", id: [], time: "time", replayed: 500 },
   refill: { query: "userNonFundingLedgerUpdates", rank: 3 },
-  isLogged: true,
-  example: { user }
+  isLogged: true
 })
 
 export const userHistoricalOrders = subscription({
   name: "userHistoricalOrders",
   summary: "Orders of a user with their status",
-  about: "user",
+  ...byUser,
   delivery: "snapshot",
-  request: ofUser,
   item: userRows("orderHistory", OrderUpdate),
-  shown: shownUser,
   rows: {
     member: "orderHistory",
     id: updateKey,
     time: "statusTimestamp",
     replayed: 2000
   },
-  refill: { query: "historicalOrders", rank: 1 },
-  example: { user }
+  refill: { query: "historicalOrders", rank: 1 }
 })
 
 export const userTwapHistory = subscription({
   name: "userTwapHistory",
   summary: "TWAP orders of a user with their status; their time is in seconds",
-  about: "user",
+  ...byUser,
   delivery: "snapshot",
-  request: ofUser,
   item: userRows("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
-  shown: shownUser,
   // no key: only newer rows have a `twapId`, and several orders can end in one second
   rows: { member: "history", id: [], time: "time", isInSeconds: true, replayed: 500 },
-  refill: { query: "twapHistory", rank: 2 },
-  example: { user }
+  refill: { query: "twapHistory", rank: 2 }
 })
 
 export const userTwapSliceFills = subscription({
   name: "userTwapSliceFills",
   summary: "Fills of the TWAP orders of a user",
-  about: "user",
+  ...byUser,
   delivery: "snapshot",
-  request: ofUser,
   item: userRows("twapSliceFills", SliceFill),
-  shown: shownUser,
   rows: { member: "twapSliceFills", id: fillKey.map((path) => `fill.${path}`), time: "fill.time", replayed: 2000 },
   refill: { query: "userTwapSliceFillsByTime", rank: 2 },
-  isLogged: true,
-  example: { user }
+  isLogged: true
 })
 
 export const activeAssetData = subscription({

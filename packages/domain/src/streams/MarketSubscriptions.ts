@@ -5,16 +5,17 @@ import { Millis, nullish, openStruct } from "../encoding/Encoding.ts"
 import { AllMids, AssetContext, BookLevel, Trade } from "../info/Market.ts"
 import { Coin, nothing, ofCoin, ofDex, off, orElse, subscription } from "./Subscription.ts"
 
+const byDex = { about: "market", request: ofDex, shown: { dex: "dex" }, example: {} } as const
+const byCoin = { about: "market", request: ofCoin, shown: { coin: "coin" }, example: { coin: "BTC" } } as const
+const withoutMembers = { about: "market", request: nothing, shown: {}, example: {} } as const
+
 export const allMids = subscription({
   name: "allMids",
   summary: "Mid prices of all coins of a dex",
-  about: "market",
+  ...byDex,
   delivery: "state",
-  request: ofDex,
   item: openStruct({ mids: AllMids, dex: nullish(Schema.String) }),
-  shown: { dex: "dex" },
-  isSteady: true,
-  example: {}
+  isSteady: true
 })
 
 export const l2Book = subscription({
@@ -60,30 +61,25 @@ export const l2Book = subscription({
 export const bbo = subscription({
   name: "bbo",
   summary: "The best bid and ask of a coin, sent when one of them changes",
-  about: "market",
+  ...byCoin,
   delivery: "state",
-  request: ofCoin,
   item: openStruct({
     coin: Schema.String,
     time: Millis,
     bbo: Schema.Tuple([Schema.NullOr(BookLevel), Schema.NullOr(BookLevel)])
-  }),
-  shown: { coin: "coin" },
-  example: { coin: "BTC" }
+  })
 })
 
 export const trades = subscription({
   name: "trades",
   summary: "The latest trades of a coin, then each new trade",
-  about: "market",
+  ...byCoin,
   delivery: "events",
-  request: ofCoin,
   item: Trade,
   isList: true,
   shown: { coin: "0.coin" },
   // the venue documents `tid` as a 50-bit hash of the buyer's and the seller's order, and this triple as unique
-  rows: { id: ["time", "coin", "tid"], time: "time", replayed: 30 },
-  example: { coin: "BTC" }
+  rows: { id: ["time", "coin", "tid"], time: "time", replayed: 30 }
 })
 
 export const candle = subscription({
@@ -103,9 +99,8 @@ export const activeAssetCtx = subscription({
   name: "activeAssetCtx",
   channels: ["activeAssetCtx", "activeSpotAssetCtx"],
   summary: "Prices, volume and funding of a coin",
-  about: "market",
+  ...byCoin,
   delivery: "state",
-  request: ofCoin,
   item: openStruct({
     coin: Schema.String,
     ctx: openStruct({
@@ -115,64 +110,47 @@ export const activeAssetCtx = subscription({
       midPx: nullish(DecimalString)
     })
   }),
-  shown: { coin: "coin" },
-  isSteady: true,
-  example: { coin: "BTC" }
+  isSteady: true
 })
 
 export const assetCtxs = subscription({
   name: "assetCtxs",
   summary: "Prices, funding and open interest of all perpetuals of a dex, in the order of the query `meta`",
-  about: "market",
+  ...byDex,
   delivery: "state",
-  request: ofDex,
-  item: openStruct({ dex: nullish(Schema.String), ctxs: Schema.Array(AssetContext) }),
-  shown: { dex: "dex" },
-  example: {}
+  item: openStruct({ dex: nullish(Schema.String), ctxs: Schema.Array(AssetContext) })
 })
 
 export const spotAssetCtxs = subscription({
   name: "spotAssetCtxs",
   summary: "Prices of all spot pairs, in the order of their listing",
-  about: "market",
+  ...withoutMembers,
   delivery: "state",
-  request: nothing,
-  item: Schema.Unknown,
-  shown: {},
-  example: {}
+  item: Schema.Unknown
 })
 
 export const allDexsAssetCtxs = subscription({
   name: "allDexsAssetCtxs",
   summary: "Prices of the perpetuals of all dexes, grouped by dex",
-  about: "market",
+  ...withoutMembers,
   delivery: "state",
-  request: nothing,
   item: openStruct({ ctxs: Schema.Array(Schema.Tuple([Schema.String, Schema.Array(AssetContext)])) }),
-  shown: {},
-  isSteady: true,
-  example: {}
+  isSteady: true
 })
 
 export const fastAssetCtxs = subscription({
   name: "fastAssetCtxs",
   summary: "Mark and mid prices as base64 of raw DEFLATE: all coins in the first frame, changed prices in later frames",
-  about: "market",
+  ...withoutMembers,
   delivery: "events",
-  request: nothing,
   item: Schema.String,
-  shown: {},
-  isUnshared: true,
-  example: {}
+  isUnshared: true
 })
 
 export const outcomeMetaUpdates = subscription({
   name: "outcomeMetaUpdates",
   summary: "Changes in the list of outcome markets",
-  about: "market",
+  ...withoutMembers,
   delivery: "events",
-  request: nothing,
-  item: Schema.Unknown,
-  shown: {},
-  example: {}
+  item: Schema.Unknown
 })

@@ -12,7 +12,6 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Json from "../encoding/Encoding.ts"
-import { Address, lowerCase } from "../encoding/Encoding.ts"
 import type { AnyCodec } from "../operations/Operation.ts"
 
 /**
@@ -66,9 +65,9 @@ export const orElse = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(sc
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 /** An address, converted to lower case as in the venue's acknowledgements. */
-export const User = Address.pipe(
-  Schema.decodeTo(Schema.toType(Address), {
-    decode: SchemaGetter.transform(lowerCase),
+export const User = Json.Address.pipe(
+  Schema.decodeTo(Schema.toType(Json.Address), {
+    decode: SchemaGetter.transform(Json.lowerCase),
     encode: SchemaGetter.passthrough()
   })
 )

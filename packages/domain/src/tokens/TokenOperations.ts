@@ -10,7 +10,6 @@ import type { Json } from "../encoding/Encoding.ts"
 import { InvalidAddress, OutcomeUnknown, TokenNotFound } from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
 import * as TonAddress from "./TokenData.ts"
-import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
 
 const Address = TonAddress.TonAddress
 /** Makes an optional member; clients of older servers send `null` instead of omitting it. */
@@ -58,7 +57,7 @@ export const getTokenData = Operation.read({
   sources: ["node"],
   cost: { weight: 0, requestUnits: 1 },
   request: Schema.Struct({ address: Address }),
-  response: TokenData,
+  response: TonAddress.TokenData,
   failures: [InvalidAddress, TokenNotFound],
   cachePolicy: someSeconds,
   // the cached body is in the server's own format, not in that of `response`
@@ -156,11 +155,11 @@ export const unpackAddress = method({
 
 /** Returns all forms of an address. */
 export const detectAddress = method({
-  ...computed(DetectedAddress),
+  ...computed(TonAddress.DetectedAddress),
   name: "detectAddress",
   summary: "All forms of an address",
   request: Schema.Struct({ address: Address }),
-  response: DetectedAddress
+  response: TonAddress.DetectedAddress
 })
 
 /**
@@ -171,10 +170,10 @@ export const getTokenContract = method({
   name: "getTokenData",
   summary: "A token contract by its address: jetton master, jetton wallet, NFT collection or NFT item",
   request: Schema.Struct(account),
-  response: TokenContract,
+  response: TonAddress.TokenContract,
   failures: [InvalidAddress, TokenNotFound],
   cachePolicy: someSeconds,
-  isCacheable: Operation.decodes(TokenContract)
+  isCacheable: Operation.decodes(TonAddress.TokenContract)
 })
 
 /** The methods of `POST /api/v2/jsonRPC` by name; `params` is an object, and `result` is in the server's own format. */

@@ -29,28 +29,9 @@ import {
 } from "../errors/GatewayError.ts"
 import type { CommonFailure, OutcomeUnknown, RequestFault, UpstreamMalformed } from "../errors/GatewayError.ts"
 import * as JsonRpc from "../evm/EvmProtocol.ts"
-import { member, rawMember } from "../evm/EvmProtocol.ts"
-import type { RpcCall } from "../evm/EvmProtocol.ts"
+import { member, rawMember, type RpcCall } from "../evm/EvmProtocol.ts"
 import * as InfoProtocol from "../info/InfoOperations.ts"
-import {
-  decodeFaults,
-  decodeJson,
-  invalidRequest,
-  malformed,
-  mismatched,
-  outcomeUnknown
-} from "../operations/Operation.ts"
-import type {
-  AnyCodec,
-  AttemptResult,
-  Backend,
-  MethodClass,
-  OnceOperation,
-  Operation,
-  ReadOperation,
-  ReadProtocol,
-  UpstreamResponse
-} from "../operations/Operation.ts"
+import * as Operation from "../operations/Operation.ts"
 import * as TonAddress from "./TokenData.ts"
 import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "./TokenOperations.ts"
 
@@ -128,7 +109,7 @@ const isTonlibError = (value: unknown): value is object =>
   Predicate.isObject(value) && member(value, "@type") === "error"
 
 const errorAnswer = (
-  { retryAfter, status }: Pick<UpstreamResponse, "retryAfter" | "status">,
+  { retryAfter, status }: Pick<Operation.UpstreamResponse, "retryAfter" | "status">,
   failure: Failure,
   extras: Extras
 ): TokenRpcAnswer => ({
@@ -148,14 +129,14 @@ const errorAnswer = (
  * pairs responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has
  * neither a result nor a failure.
  */
-export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
+export const readAnswer = (response: Operation.UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
   const { json, status, text, upstream } = response
   const value = json.valueOrUndefined
   const succeeded = status >= 200 && status < 300
   if (!Predicate.isObject(value) || Array.isArray(value)) {
     return succeeded
       ? Effect.fail(
-        malformed(upstream, Result.isFailure(json.value) ? json.value.failure.message : "Expected an object")
+        Operation.malformed(upstream, Result.isFailure(json.value) ? json.value.failure.message : "Expected an object")
       )
       : Effect.succeed(
         errorAnswer(response, { code: undefined, message: words(text.trim()), data: undefined }, [])
@@ -179,7 +160,7 @@ export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAn
   const failed = !succeeded || ok === false || spans.has("error") || isTonlibError(value)
   return failed
     ? Effect.succeed(errorAnswer(response, decodeFailure(value), Predicate.isBoolean(ok) ? extras : []))
-    : Effect.fail(malformed(upstream, "Expected ok with a result, or an error"))
+    : Effect.fail(Operation.malformed(upstream, "Expected ok with a result, or an error"))
 }
 
 const envelope = (members: string, extras: Extras, rawId: string | undefined): string => {
@@ -221,7 +202,7 @@ type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
 
 /** Maps the code and the text of a failure to a typed error. */
 const failureOfAnswer = (
-  operation: Pick<Operation, "name" | "protocol">,
+  operation: Pick<Operation.Operation, "name" | "protocol">,
   address: string | undefined,
   upstream: string,
   { code, message, retryAfter }: Refused
@@ -255,12 +236,12 @@ const failureOfAnswer = (
  * determine the error. Only operations that declare `InvalidAddress` or `TokenNotFound` fail with these errors.
  */
 export const makeReader = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  Failures extends ReadonlyArray<AnyCodec>
->(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  Failures extends ReadonlyArray<Operation.AnyCodec>
+>(operation: Operation.Operation<string, Operation.MethodClass, Request, Response, Failures>) => {
   const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
-  const decodeResult = decodeJson(operation.response)
+  const decodeResult = Operation.decodeJson(operation.response)
   return (
     request: Request["Type"],
     upstream: string,
@@ -303,7 +284,7 @@ export interface TokenOnce extends CallParams {
 }
 
 /** The backend of a token chain. Returns responses unchanged, whatever their HTTP status. */
-export type TokenBackend = Backend<TokenRead, TokenOnce, UpstreamResponse>
+export type TokenBackend = Operation.Backend<TokenRead, TokenOnce, Operation.UpstreamResponse>
 
 const addressFault = (params: unknown, fault: RequestFault): Option.Option<InvalidAddress> => {
   const [key, ...deeper] = fault.path
@@ -320,7 +301,7 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
   const [first] = addresses
   return first !== undefined && Option.isSome(first) && addresses.every(Option.isSome)
     ? first.value
-    : invalidRequest(faults.map(inParams))
+    : Operation.invalidRequest(faults.map(inParams))
 }
 
 /**
@@ -329,19 +310,19 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
  * The function is as strict as newer TON HTTP API servers: it refuses non-empty arrays and unknown members. It fails
  * with `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
  */
-export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
+export const requestCheck = <Request extends Operation.AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
   return (params: Json.Json): Effect.Effect<Request["Type"], InvalidRequest | InvalidAddress> =>
     Result.match(params.value, {
-      onFailure: (fault) => Effect.fail(invalidRequest([inParams(fault)])),
+      onFailure: (fault) => Effect.fail(Operation.invalidRequest([inParams(fault)])),
       onSuccess: (value) => {
         const named = Array.isArray(value) && value.length === 0 ? {} : value
-        return Effect.mapError(decode(named), (error) => refusal(named, decodeFaults(error)))
+        return Effect.mapError(decode(named), (error) => refusal(named, Operation.decodeFaults(error)))
       }
     })
 }
 
-const knownCheck = memoize((operation: Operation) => requestCheck(operation))
+const knownCheck = memoize((operation: Operation.Operation) => requestCheck(operation))
 
 /** Removes members that are `null`, because not every server treats them as absent. */
 const withoutNulls = (params: Json.Json): Json.Json => {
@@ -354,7 +335,7 @@ const withoutNulls = (params: Json.Json): Json.Json => {
 
 /** Validates the params of a call, and returns the params to send; see {@link requestCheck}. */
 export const check = (
-  operation: Operation,
+  operation: Operation.Operation,
   params: Json.Json
 ): Effect.Effect<Json.Json, InvalidRequest | InvalidAddress> =>
   Effect.map(knownCheck(operation)(params), () => withoutNulls(params))
@@ -463,15 +444,15 @@ const judgePlain = InfoProtocol.judge({})
 
 /** Classifies the response to a call. The call can have any {@link Form}. */
 export const judge = (
-  response: UpstreamResponse
-): AttemptResult<UpstreamResponse, CommonFailure> => {
+  response: Operation.UpstreamResponse
+): Operation.AttemptResult<Operation.UpstreamResponse, CommonFailure> => {
   const result = judgePlain(response)
   if (result._tag === "Answered" && response.status === 200) {
     const members = Json.members(response.text)
-    if (members.size === 0) return mismatched(response.upstream, "Expected an object")
+    if (members.size === 0) return Operation.mismatched(response.upstream, "Expected an object")
     return describesFailure(members) || isFailure(response.text, members)
       ? result
-      : mismatched(response.upstream, "Expected ok with a result, or an error")
+      : Operation.mismatched(response.upstream, "Expected ok with a result, or an error")
   }
   if (result._tag !== "Retryable" || result.fault !== "server_fault" || result.answer === undefined) return result
   return isFailure(response.text, Json.members(response.text))
@@ -486,7 +467,7 @@ export const judge = (
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
 /** Returns the part of a response that `isCacheable` inspects: the result of a JSON-RPC call, otherwise the whole document. */
-const cacheableBody = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
+const cacheableBody = ({ form }: TokenRead, { json, text }: Operation.UpstreamResponse): Json.Json => {
   const value = json.valueOrUndefined
   return form === "rpc" && Predicate.hasProperty(value, "ok") && value.ok === true && "result" in value
     ? Json.parsed(text, value.result)
@@ -494,15 +475,15 @@ const cacheableBody = ({ form }: TokenRead, { json, text }: UpstreamResponse): J
 }
 
 /** The read protocol of a token chain. */
-export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
+export const reads: Operation.ReadProtocol<TokenRead, Operation.UpstreamResponse, CommonFailure> = {
   key: ({ form, params, query = [] }) =>
     form === "query" ? `query ${queryText(query)}` : `${form} ${Json.canonical(params.text)}`,
   cachePolicy: (call, now) => {
-    const operation: ReadOperation = call.operation
+    const operation: Operation.ReadOperation = call.operation
     return isCached(call) ? operation.cachePolicy?.(undefined, now) : undefined
   },
   isCacheable: (call, response) => {
-    const operation: ReadOperation = call.operation
+    const operation: Operation.ReadOperation = call.operation
     return operation.isCacheable?.(undefined, cacheableBody(call, response)) ?? true
   },
   codec: InfoProtocol.codec,
@@ -522,10 +503,10 @@ const isRefusal = (message: string): boolean => /external message/iu.test(messag
  * refusal, because the message was already forwarded; other failures of a server are ambiguous.
  */
 export const readOnce = (
-  { advice }: Pick<OnceOperation, "advice">,
-  response: UpstreamResponse
+  { advice }: Pick<Operation.OnceOperation, "advice">,
+  response: Operation.UpstreamResponse
 ): Effect.Effect<TokenRpcAnswer, OutcomeUnknown> => {
-  const unknown = () => Effect.fail(outcomeUnknown(response, "message", { advice }))
+  const unknown = () => Effect.fail(Operation.outcomeUnknown(response, "message", { advice }))
   return Effect.matchEffect(readAnswer(response), {
     onFailure: unknown,
     onSuccess: (answer) =>

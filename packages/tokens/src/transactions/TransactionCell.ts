@@ -4,8 +4,7 @@
  * Ignores all other members of the returned transaction. The hash of the cell identifies the transaction, so the result
  * cannot differ from the chain's record.
  */
-import type { ExternalAddress, Message, Transaction } from "@ton/core"
-import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
+import * as Core from "@ton/core"
 import type * as TokenData from "@trigate/domain/tokens/TokenData"
 import * as Result from "effect/Result"
 
@@ -14,10 +13,10 @@ const internalTransfer = 0x178d4519
 
 const hex = (value: bigint): string => value.toString(16).padStart(64, "0")
 
-const formatAddress = (address: Address | ExternalAddress | null | undefined): string | null =>
-  address instanceof Address ? address.toRawString() : null
+const formatAddress = (address: Core.Address | Core.ExternalAddress | null | undefined): string | null =>
+  address instanceof Core.Address ? address.toRawString() : null
 
-const formatOpcode = (body: Cell): string | undefined => {
+const formatOpcode = (body: Core.Cell): string | undefined => {
   const slice = body.beginParse()
   return slice.remainingBits < 32 ? undefined : `0x${slice.loadUint(32).toString(16).padStart(8, "0")}`
 }
@@ -26,15 +25,15 @@ const formatOpcode = (body: Cell): string | undefined => {
  * Returns the text of a message body with opcode 0, including the text in the cells to which the body refers. Returns
  * `undefined` for any other body.
  */
-const parseComment = (body: Cell): string | undefined => {
+const parseComment = (body: Core.Cell): string | undefined => {
   const slice = body.beginParse(true)
   if (slice.remainingBits < 32 || slice.loadUint(32) !== 0 || slice.remainingBits % 8 !== 0) return undefined
   return Result.getOrUndefined(Result.try(() => slice.loadStringTail()))
 }
 
-const encodeCell = (cell: Cell): string => cell.toBoc().toString("base64")
+const encodeCell = (cell: Core.Cell): string => cell.toBoc().toString("base64")
 
-const readMessage = ({ body, info }: Message): TokenData.TransactionMessage => {
+const readMessage = ({ body, info }: Core.Message): TokenData.TransactionMessage => {
   const opcode = body.isExotic ? undefined : formatOpcode(body)
   const comment = parseComment(body)
   return {
@@ -53,7 +52,7 @@ const readMessage = ({ body, info }: Message): TokenData.TransactionMessage => {
  * Returns whether a transaction was aborted. A transaction whose description has no member `aborted`, such as a storage
  * payment, cannot abort.
  */
-const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
+const isAborted = ({ description }: Core.Transaction): boolean => "aborted" in description && description.aborted
 
 /**
  * Decodes a transaction from a bag of cells in base64. If the cells do not contain a transaction of `account`, fails
@@ -63,8 +62,8 @@ export const read = (data: string, account: TokenData.Account): Result.Result<To
   Result.flatMap(
     Result.try({
       try: () => {
-        const cell = Cell.fromBase64(data)
-        const transaction = loadTransaction(cell.beginParse())
+        const cell = Core.Cell.fromBase64(data)
+        const transaction = Core.loadTransaction(cell.beginParse())
         return {
           account: `${account.workchain}:${hex(transaction.address)}`,
           lt: transaction.lt.toString(),
@@ -108,7 +107,7 @@ export const readTransfer = (
 ): TokenData.JettonTransfer | undefined => {
   if (aborted || inMessage === null || inMessage.kind !== "internal" || inMessage.bounced) return undefined
   if (inMessage.opcode !== `0x${internalTransfer.toString(16)}`) return undefined
-  const slice = Cell.fromBase64(inMessage.body).beginParse()
+  const slice = Core.Cell.fromBase64(inMessage.body).beginParse()
   return Result.getOrUndefined(Result.try(() => {
     slice.skip(32)
     const queryId = slice.loadUintBig(64)
@@ -138,11 +137,11 @@ export const readTransfer = (
 
 /** Encodes an address as the slice that `get_wallet_address` accepts: a bag of cells in base64. */
 export const encodeAddress = (account: TokenData.Account): string =>
-  encodeCell(beginCell().storeAddress(Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
+  encodeCell(Core.beginCell().storeAddress(Core.Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
 
 /**
  * Parses an address from a bag of cells in base64. Returns it in raw form; `undefined` if the cells do not contain an
  * address.
  */
 export const readAddress = (data: string): string | undefined =>
-  Result.getOrUndefined(Result.try(() => Cell.fromBase64(data).beginParse().loadAddress().toRawString()))
+  Result.getOrUndefined(Result.try(() => Core.Cell.fromBase64(data).beginParse().loadAddress().toRawString()))

@@ -520,6 +520,9 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
       )
     )
 
+  const parseAccounts = ({ master, owner }: JettonWalletRequest) =>
+    Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)]))
+
   /** Returns the jetton wallet of an owner, as derived by the master contract. */
   const findWallet = Effect.fnUntraced(function*(owner: TonAddress.Account, master: TonAddress.Account) {
     const { encodeAddress, readAddress } = yield* cells
@@ -539,17 +542,15 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
 
   const wallets = yield* Cache.makeWith((key: string) => {
     const [owner = "", master = ""] = key.split(" ")
-    return Effect.flatMap(
-      Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])),
-      ([ownerAccount, masterAccount]) => findWallet(ownerAccount, masterAccount)
-    ).pipe(Effect.updateContext((_: Context.Context<never>) => context))
+    return Effect.flatMap(parseAccounts({ owner, master }), (accounts) => findWallet(...accounts)).pipe(
+      Effect.updateContext((_: Context.Context<never>) => context)
+    )
   }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 
-  const jettonWallet = ({ master, owner }: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>
-    Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])).pipe(
-      Effect.flatMap(([ownerAccount, masterAccount]) =>
-        Cache.get(wallets, `${TonAddress.formatRaw(ownerAccount)} ${TonAddress.formatRaw(masterAccount)}`)
-      )
+  const jettonWallet = (request: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>
+    Effect.flatMap(
+      parseAccounts(request),
+      (accounts) => Cache.get(wallets, accounts.map(TonAddress.formatRaw).join(" "))
     )
 
   /** Returns the same wallet as {@link jettonWallet}, but repeats the request after temporary failures. */
@@ -568,8 +569,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   > =>
     Stream.unwrap(Effect.gen(function*() {
       const { readTransfer } = yield* cells
-      const ownerAccount = yield* Effect.fromResult(TonAddress.parse(owner))
-      const masterAccount = yield* Effect.fromResult(TonAddress.parse(master))
+      const [ownerAccount, masterAccount] = yield* parseAccounts({ owner, master })
       const wallet = yield* awaitWallet({ owner, master })
       const accounts = {
         owner: TonAddress.formatRaw(ownerAccount),

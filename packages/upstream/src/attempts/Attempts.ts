@@ -42,12 +42,9 @@ import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Tracer from "effect/Tracer"
-import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
-import type { Permits, RateLimiter } from "../limits/RateLimiter.ts"
-import { receive } from "../transport/HttpTransport.ts"
-import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
-import { metrics, targetName } from "../Upstream.ts"
-import type { Target, UpstreamLabel } from "../Upstream.ts"
+import * as RateLimiter from "../limits/RateLimiter.ts"
+import * as HttpTransport from "../transport/HttpTransport.ts"
+import { metrics, type Target, targetName, type UpstreamLabel } from "../Upstream.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import { callSpan, named, spanAttributes, within } from "./Spans.ts"
 
@@ -100,8 +97,8 @@ export const meters = (context: Context.Context<never>): (upstream: UpstreamLabe
 
 /** The services and settings that all attempts share. */
 export interface Parts {
-  readonly transport: HttpTransport["Service"]
-  readonly rateLimiter: RateLimiter["Service"]
+  readonly transport: HttpTransport.HttpTransport["Service"]
+  readonly rateLimiter: RateLimiter.RateLimiter["Service"]
   readonly outliers: OutlierDetection["Service"]
   /** The context with the registry of the metrics. */
   readonly context: Context.Context<never>
@@ -124,7 +121,7 @@ export interface Ended<A> {
 /** The handlers of an attempt. */
 export interface Handler<A> {
   answered(response: UpstreamResponse.UpstreamResponse, attempt: Attempt<A>): Ended<A>
-  broke(error: TransportError, attempt: Attempt<A>): Ended<A>
+  broke(error: HttpTransport.TransportError, attempt: Attempt<A>): Ended<A>
   /** Handles a refusal by the rate limiter; nothing was sent. */
   withheld(error: QuotaExceeded | UpstreamRateLimited): A
 }
@@ -174,7 +171,7 @@ const tooLate = ({ label }: Target) =>
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
-  permits: Permits,
+  permits: RateLimiter.Permits,
   timeout: number,
   clock: Clock.Clock
 ): Effect.Effect<A> => {
@@ -184,7 +181,7 @@ const send = <A>(
   const took = () => clock.currentTimeMillisUnsafe() - start
   const end = (ended: Ended<A>): A => {
     meter.attempted(cost, ended.outcome, took(), ended.rows)
-    permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
+    permits.refund(RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended))
     if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
     return ended.value
   }
@@ -200,7 +197,7 @@ const send = <A>(
   })
   const ended = Effect.match(sent, {
     onFailure: (error) => end(handler.broke(error, attempt)),
-    onSuccess: (response) => end(handler.answered(receive(target, response), attempt))
+    onSuccess: (response) => end(handler.answered(HttpTransport.receive(target, response), attempt))
   })
   return Effect.onExitPrimitive(ended, ({ _tag }) => {
     if (_tag === "Failure") meter.attempted(cost, "abandoned", took(), 0)
@@ -212,7 +209,7 @@ const send = <A>(
 const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Context<never>): Effect.Effect<A> => {
   const { cost, handler, target, timeout } = attempt
   const clock = Context.get(context, Clock.Clock)
-  const isRefresh = Context.get(context, IsRefresh)
+  const isRefresh = Context.get(context, RateLimiter.IsRefresh)
   const ask = {
     upstream: target.label,
     class: attempt.class,
@@ -229,7 +226,7 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
     onSuccess: (permits) => {
       const left = timeout - (monotonicMillis(clock) - begin)
       if (left > 0) return send(parts, attempt, permits, left, clock)
-      permits.refund(worstCost(target.label, attempt))
+      permits.refund(RateLimiter.worstCost(target.label, attempt))
       return Effect.succeed(handler.withheld(tooLate(target)))
     }
   })
@@ -437,7 +434,7 @@ const healthSignal = (
   return isGateway && !isOwnResponse(response) ? "server_fault" : "none"
 }
 
-const signals: { readonly [R in Exclude<TransportError["reason"], "Timeout">]: HealthSignal } = {
+const signals: { readonly [R in Exclude<HttpTransport.TransportError["reason"], "Timeout">]: HealthSignal } = {
   Connect: "not_sent",
   Broken: "broken",
   TooLarge: "none",
@@ -453,7 +450,7 @@ const timedOut = (upstream: string, deadline: number) => () =>
 
 const readResult = (
   upstream: string,
-  { detail, reason, sent }: TransportError,
+  { detail, reason, sent }: HttpTransport.TransportError,
   deadline: number
 ): Retryable<never, ReadFailure> => {
   if (reason === "Timeout") return retryable(sent === "no" ? "not_sent" : "timeout", timedOut(upstream, deadline))
@@ -561,7 +558,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     return { value, signal, outcome: response.status < 400 ? "ok" as const : "refused" as const, rows: value.rows }
   }
 
-  broke(error: TransportError, { target }: Attempt<unknown>) {
+  broke(error: HttpTransport.TransportError, { target }: Attempt<unknown>) {
     const value = readResult(target.label, error, this.#shared.deadline)
     const ofTimeout = this.#read.operation.cheap === true ? "timeout" : "none"
     const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]

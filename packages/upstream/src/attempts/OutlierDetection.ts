@@ -12,12 +12,9 @@
  * Each process decides for itself, as in Envoy.
  */
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { Quantity } from "@trigate/domain/encoding/Encoding"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { foreign } from "@trigate/domain/operations/Operation"
-import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Arr from "effect/Array"
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -32,12 +29,9 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { HttpTransport, receive } from "../transport/HttpTransport.ts"
-import type { TransportError } from "../transport/HttpTransport.ts"
-import { metrics, targetName, targets } from "../Upstream.ts"
-import type { Target, Upstream, UpstreamLabel } from "../Upstream.ts"
-import { meters } from "./Attempts.ts"
-import type { AttemptOutcome } from "./Attempts.ts"
+import * as HttpTransport from "../transport/HttpTransport.ts"
+import { metrics, type Target, targetName, targets, type Upstream, type UpstreamLabel } from "../Upstream.ts"
+import * as Attempts from "./Attempts.ts"
 
 /** The cause of an ejection: the last suspicious result before the failed probe, or the wrong chain. */
 export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
@@ -170,7 +164,7 @@ export class ChainGroup {
 
 /** The result of a probe. */
 export interface Probed {
-  readonly outcome: AttemptOutcome
+  readonly outcome: Attempts.AttemptOutcome
   /**
    * Whether the address itself responded. A response with a 4xx status counts, a response with a 5xx status does not.
    */
@@ -198,30 +192,30 @@ const cost = { weight: 2, requestUnits: 1 }
 const TIMEOUT = 5000
 const MAX_ANSWER_BYTES = 64 * 1024
 
-const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
+const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Utf8.Quantity })))
 
-const probeOutcome = (answer: UpstreamResponse): AttemptOutcome => {
+const probeOutcome = (answer: Operation.UpstreamResponse): Attempts.AttemptOutcome => {
   if (answer.status === 429) return "rate_limited"
   if (answer.status >= 500) return "server_fault"
-  if (foreign(answer) !== undefined) return "malformed"
+  if (Operation.foreign(answer) !== undefined) return "malformed"
   if (answer.status !== 200) return "refused"
   return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
 }
 
-const broken = ({ reason, sent }: TransportError): AttemptOutcome => {
+const broken = ({ reason, sent }: HttpTransport.TransportError): Attempts.AttemptOutcome => {
   if (sent === "no") return "not_sent"
   if (reason === "Timeout") return "timeout"
   return reason === "Broken" ? "broken" : "malformed"
 }
 
-const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
+const soundOutcomes: ReadonlySet<Attempts.AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
 
 /**
  * Makes probes over a transport. Each probe ends within 5 seconds, is counted as operation `probe`, and does not use
  * the rate limit.
  */
-export const makeProbe = (transport: HttpTransport["Service"], context: Context.Context<never>) => {
-  const findMeter = meters(context)
+export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], context: Context.Context<never>) => {
+  const findMeter = Attempts.meters(context)
   /**
    * Probes an address. If `onNewConnection` is set, the probe does not use pooled connections: callers' slow queries
    * may occupy all of them although the address is healthy.
@@ -231,7 +225,7 @@ export const makeProbe = (transport: HttpTransport["Service"], context: Context.
       const { body, path } = questions[target.label]
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
-      const count = (outcome: AttemptOutcome) => {
+      const count = (outcome: Attempts.AttemptOutcome) => {
         const took = clock.currentTimeMillisUnsafe() - start
         findMeter(target.label, "probe").attempted(cost, outcome, took, 0)
       }
@@ -251,7 +245,7 @@ export const makeProbe = (transport: HttpTransport["Service"], context: Context.
           return { outcome, passed: false, chainId: undefined }
         },
         onSuccess: (response) => {
-          const answer = receive(target, response)
+          const answer = HttpTransport.receive(target, response)
           const outcome = probeOutcome(answer)
           count(outcome)
           const decoded = body === chainId ? decodeChainId(answer.text) : Option.none()
@@ -293,7 +287,7 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
    * by the time at which the addresses become usable again. A single address is excluded only while it is ejected. An
    * address on a wrong chain is always excluded.
    */
-  readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
+  readonly choose: <T extends Target>(targets: Arr.NonEmptyReadonlyArray<T>) => Usable<T>
   /**
    * Waits, at most 200 ms, for the first comparison of the chain IDs of the targets' addresses. Returns `undefined` if
    * no first comparison is pending.
@@ -369,7 +363,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
   const findState = states(context)
-  const send = makeProbe(yield* HttpTransport, context)
+  const send = makeProbe(yield* HttpTransport.HttpTransport, context)
   const run = yield* FiberSet.makeRuntime()
   const groups = new Map<AddressState, ChainGroup>()
 
@@ -499,5 +493,5 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * export const detection = Layer.provide(OutlierDetection.layer(), HttpTransport.layerUndici())
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<OutlierDetection, never, HttpTransport> =>
+export const layer = (options: Options = {}): Layer.Layer<OutlierDetection, never, HttpTransport.HttpTransport> =>
   Layer.effect(OutlierDetection, make(options))

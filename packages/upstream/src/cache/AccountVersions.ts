@@ -204,11 +204,7 @@ export interface RedisOptions {
 
 const DAY = 86_400_000
 
-const params = (versions: string, searches: string, ...rest: ReadonlyArray<string | number>) => [
-  versions,
-  searches,
-  ...rest
-]
+const params = (...values: ReadonlyArray<string | number>) => values
 
 const versionScript = Redis.script(params, {
   numberOfKeys: 2,
@@ -253,7 +249,7 @@ const makeRedis = Effect.fnUntraced(
      */
     const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
       state.orElse<unknown, never, never>(
-        Effect.mapError(write, SharedState.unreachable),
+        write,
         Effect.map(Clock.currentTimeMillis, (now) => {
           unsharedUntil = now + cachedFor
         })
@@ -268,7 +264,6 @@ const makeRedis = Effect.fnUntraced(
           if (now < unsharedUntil) return Effect.undefined
           const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
             Effect.flatMap(decodeVersions),
-            Effect.mapError(SharedState.unreachable),
             Effect.map((versions) => versions.length === 0 ? undefined : printVersion(versions))
           )
           return state.orElse<Version, never, never>(version, Effect.undefined)

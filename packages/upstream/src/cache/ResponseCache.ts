@@ -21,9 +21,7 @@
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
-import { worstWeight } from "@trigate/domain/operations/Operation"
-import type { CacheCodec, CachedContent, CachePolicy, Cost, FaultOwner } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -45,16 +43,15 @@ import * as Batching from "../Batching.ts"
 import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
 import type { Pacer, Refresh } from "../limits/RateWindow.ts"
 import * as SharedState from "../SharedState.ts"
-import { metrics } from "../Upstream.ts"
-import type { UpstreamLabel } from "../Upstream.ts"
+import * as Upstream from "../Upstream.ts"
 import * as AccountVersions_ from "./AccountVersions.ts"
 import { AccountVersions } from "./AccountVersions.ts"
 
 /** The content of a response, with the time at which it was read, in milliseconds. */
 export interface CachedResponse {
-  readonly content: CachedContent
+  readonly content: Operation.CachedContent
   readonly readAt: number
-  readonly policy: CachePolicy
+  readonly policy: Operation.CachePolicy
 }
 
 /** Returns the age of a cached response in milliseconds; 0 if the clock of the replica that read it is ahead. */
@@ -66,7 +63,7 @@ export const isFresh = (cached: CachedResponse, now: number): boolean => respons
 /** Why a stale response is served: the upstream fails, or its rate limit is exhausted. */
 export type StaleReason = "error" | "limited"
 
-const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
+const staleFor = ({ staleIfError, staleIfLimited = 0 }: Operation.CachePolicy, reason: StaleReason): number =>
   reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
 
 /** Returns whether a response is fresh, or young enough to be served stale for the given reason. */
@@ -87,7 +84,7 @@ const OVERHEAD = 256
 export const responseBytes = (key: string, { content: { body, head } }: CachedResponse): number =>
   OVERHEAD + 2 * (key.length + head.length) + (typeof body === "string" ? 2 * body.length : body.byteLength)
 
-const gauge = metrics.cacheBytes.series({})
+const gauge = Upstream.metrics.cacheBytes.series({})
 
 interface Entry {
   readonly cached: CachedResponse
@@ -218,7 +215,7 @@ const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
 /** Makes a group of calls that are coalesced with each other. A response with an error counts as a failure. */
 export const makeSingleFlight = <A, E>(
   options: SingleFlightOptions = {},
-  faultOf: (answer: A) => FaultOwner | undefined = constUndefined
+  faultOf: (answer: A) => Operation.FaultOwner | undefined = constUndefined
 ): SingleFlight<A, E> => {
   const maxWait = Duration.toMillis(options.maxWait ?? "5 seconds")
   const flights = new Map<string, Flight<A, E>>()
@@ -326,10 +323,7 @@ export const makeRedis = Effect.fnUntraced(function*({ deadline, prefix = "triga
 
   const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
     Effect.map(
-      shared.orElse(
-        Effect.mapError(redis.send("GET", `${prefix}${key}`), SharedState.unreachable),
-        Effect.succeed(null)
-      ),
+      shared.orElse(redis.send("GET", `${prefix}${key}`), Effect.succeed(null)),
       // an entry that a different version of the gateway stored may not decode, and then counts as missing
       (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
     )
@@ -340,10 +334,7 @@ export const makeRedis = Effect.fnUntraced(function*({ deadline, prefix = "triga
     const stored = toStored(cached)
     if (left < 1 || Option.isNone(stored)) return
     const text = yield* Effect.orDie(encode(stored.value))
-    yield* shared.orElse(
-      Effect.mapError(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), SharedState.unreachable),
-      Effect.void
-    )
+    yield* shared.orElse(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), Effect.void)
   })
 
   const replicas: Replicas = { get, put }
@@ -353,14 +344,14 @@ export const makeRedis = Effect.fnUntraced(function*({ deadline, prefix = "triga
 /** A read, and the rules for caching the read's response. */
 export interface CacheableRead<A> {
   readonly operation: string
-  readonly upstream: UpstreamLabel
+  readonly upstream: Upstream.UpstreamLabel
   /** The canonical request: reads with equal keys have the same response. */
   readonly key: string
   /**
    * Returns how long the response to a read at the time `now` can be cached. If it returns `undefined`, the response is
    * not cached, and reads are only coalesced.
    */
-  readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
+  readonly cachePolicy?: (now: number, freshness: Freshness) => Operation.CachePolicy | undefined
   /** Returns whether a response can be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
@@ -369,9 +360,9 @@ export interface CacheableRead<A> {
    *
    * The response is cached only after the duration is determined, and only in this process.
    */
-  readonly confirm?: ((answer: A) => Effect.Effect<CachePolicy | undefined> | undefined) | undefined
+  readonly confirm?: ((answer: A) => Effect.Effect<Operation.CachePolicy | undefined> | undefined) | undefined
   /** Returns the rate-limit cost of reading the response upstream; `undefined` if the cost is not counted. */
-  readonly costOf?: ((now: number) => Cost | undefined) | undefined
+  readonly costOf?: ((now: number) => Operation.Cost | undefined) | undefined
   /**
    * The accounts whose state is read. After one of these accounts has changed, responses from before the change are not
    * served.
@@ -405,7 +396,7 @@ export interface Kind<A> {
    * The namespace is part of stored keys, and does not contain an endpoint key (a secret in an upstream's URL).
    */
   readonly space: string
-  readonly codec: CacheCodec<A>
+  readonly codec: Operation.CacheCodec<A>
 }
 
 /** Serves one group of reads, from the cache or from upstream. */
@@ -466,14 +457,14 @@ const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effec
 
 /** Makes the function that counts the outcomes of reads, with the metric registry of the cache's context. */
 const makeCount = (registry: Context.Context<never>) => {
-  const outcomes = metrics.cache.updates(registry)
-  const saved = metrics.upstreamWeightSaved.updates(registry)
+  const outcomes = Upstream.metrics.cache.updates(registry)
+  const saved = Upstream.metrics.upstreamWeightSaved.updates(registry)
   return <A>(query: CacheableRead<A>, outcome: CacheOutcome, context: Reading): void => {
     const { operation, upstream } = query
     outcomes({ upstream, operation, outcome })(1)
     if (upstream === "trading-api" && savings.has(outcome)) {
       const cost = query.costOf?.(currentTime(context))
-      if (cost !== undefined) saved({ upstream, outcome })(worstWeight({ cost }))
+      if (cost !== undefined) saved({ upstream, outcome })(Operation.worstWeight({ cost }))
     }
     if (isTraced(context)) Spans.noteCache(context, outcome)
   }
@@ -489,7 +480,7 @@ const versioned = (key: string, version: string): string => version === "" ? key
  * Returns the key of a cached response. Omits the version of the accounts if a change of the accounts does not
  * affect the response.
  */
-const storeKey = (key: string, version: string, policy: CachePolicy | undefined): string =>
+const storeKey = (key: string, version: string, policy: Operation.CachePolicy | undefined): string =>
   policy?.isFinal === true ? key : versioned(key, version)
 
 /** The stores and limits that the readers of a cache share. */
@@ -509,7 +500,7 @@ interface Loading<A, E> {
   /** The effect that reads upstream. */
   readonly ask: Effect.Effect<A, E>
   readonly key: string
-  readonly policy: CachePolicy | undefined
+  readonly policy: Operation.CachePolicy | undefined
   /** A shared response is used if it is fresh and younger than this many milliseconds. */
   readonly maxAge: number
   /**
@@ -531,7 +522,7 @@ const makeReader = <A, E>(
   const inBackground = <B, E2>(effect: Effect.Effect<B, E2>) =>
     Effect.asVoid(Effect.forkIn(Effect.ignore(Batching.unbatched(effect)), scope))
 
-  const sharedBy = (policy: CachePolicy | undefined): Replicas | undefined =>
+  const sharedBy = (policy: Operation.CachePolicy | undefined): Replicas | undefined =>
     policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
 
   const restored = (cached: CachedResponse, now: number): A =>
@@ -544,7 +535,7 @@ const makeReader = <A, E>(
   const keep = (
     read: CacheableRead<A>,
     key: string,
-    policy: CachePolicy | undefined,
+    policy: Operation.CachePolicy | undefined,
     answer: A,
     readAt: number,
     shared = sharedBy(policy)
@@ -609,7 +600,7 @@ const makeReader = <A, E>(
   const makeRefresh = (
     query: Query<A, E>,
     key: string,
-    policy: CachePolicy,
+    policy: Operation.CachePolicy,
     now: number,
     context: Reading
   ): Refresh => {
@@ -714,7 +705,7 @@ const makeReader = <A, E>(
     const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined && isUsable(cached, now, maxAge)
     if (!isPaced) pacer?.forget(key)
     else if (!flights.has(flight)) {
-      const time = monotonicMillis(Context.get(context, Clock.Clock))
+      const time = Utf8.monotonicMillis(Context.get(context, Clock.Clock))
       const turn = makeRefresh(query, key, policy, now, context)
       pacer.wait(turn, responseAge(cached, now), time)
       const next = pacer.next(time)

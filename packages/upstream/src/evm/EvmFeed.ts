@@ -9,15 +9,10 @@
  * before the logs of the new blocks.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
-import { InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CommonFailure, InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import type { EvmBackend, RpcAnswer, StreamingBackend } from "@trigate/domain/evm/EvmProtocol"
 import { selects } from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import { relayedReads, standardMethods } from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import type { Interest, Subscribe } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
@@ -30,60 +25,19 @@ import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Batching from "../Batching.ts"
-import { Learned } from "../Batching.ts"
 import type { Settings } from "../Upstream.ts"
 import * as FeedTopics from "./Filters.ts"
-import { byBlock, removedLog } from "./Filters.ts"
-import type { FeedTopic, InterestIn } from "./Filters.ts"
 import * as HeadChain from "./Heads.ts"
-import type * as NodeReads from "./Heads.ts"
-import type { AskNode, Header } from "./Heads.ts"
 import * as LogSearch from "./LogSearch.ts"
-import { mayHave, servedBlocks } from "./LogSearch.ts"
 
 /** The dependencies of the log delivery. */
 export interface LogDeliveryOptions {
-  readonly serving: Serving
-  readonly ask: AskNode
-  readonly reads: Pick<NodeReads.NodeReads, "header">
+  readonly serving: EvmReads.Serving
+  readonly ask: HeadChain.AskNode
+  readonly reads: Pick<HeadChain.NodeReads, "header">
   readonly topics: FeedTopics.FeedTopics
   /** Returns the chain of the blocks whose logs are delivered. */
   readonly chain: () => HeadChain.HeadChain
-}
-
-/** Delivers the logs of a chain's newest blocks to subscriptions. */
-export interface LogDelivery {
-  /** Returns the number of the latest block whose logs were delivered. */
-  readonly position: () => bigint | undefined
-  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
-  readonly begin: (headers: ReadonlyArray<Header>) => void
-  /** Sends, marked as removed, the logs of the blocks after block `to`, which were replaced. */
-  readonly rewind: (to: bigint) => void
-  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
-  readonly lose: (first: bigint) => void
-  /** Reports that the chain has changed. */
-  readonly wake: () => void
-  /** Delivers logs whenever the chain has changed. Never ends. */
-  readonly run: Effect.Effect<never>
-  /**
-   * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
-   * logs that only subscriptions added after its start select.
-   */
-  readonly reading: () => object | undefined
-  /** Returns the number of failed attempts to read the logs of new blocks. */
-  readonly failures: () => number
-  /**
-   * Returns the logs that match a subscription, from a block up to {@link position}. If a node refuses the query,
-   * returns the node's response.
-   */
-  readonly readSince: (
-    topic: FeedTopic<InterestIn<"logs">>,
-    from: bigint
-  ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /**
-   * Records logs that {@link readSince} returned to a subscription, so that they are also sent as removed after a reorg.
-   */
-  readonly remember: (logs: ReadonlyArray<string>) => void
 }
 
 interface DeliveredBlock {
@@ -125,7 +79,7 @@ const isTransient = (error: CommonFailure | LogsUnread): boolean =>
   error._tag !== "LogsUnread" && error.group === "retry-later"
 
 /** Encodes a block number as the position from which a caller can later resume its logs subscription. */
-export const formatPosition = (block: bigint): string => `{"position":"${encodeQuantity(block)}"}`
+export const formatPosition = (block: bigint): string => `{"position":"${Json.encodeQuantity(block)}"}`
 
 const parts = (
   text: string
@@ -140,7 +94,7 @@ const parts = (
   }
 }
 
-/** Makes the `LogDelivery` object of one chain. Nothing is delivered until its `run` is started. */
+/** Makes the `LogDelivery` of one chain. Nothing is delivered until its `run` is started. */
 export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: LogDeliveryOptions) {
   const clock = yield* Clock.Clock
   const getLogs = EvmReads.getLogs(serving)
@@ -157,8 +111,9 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
    */
   let isSparse = false
   /** Whether nodes refuse queries by block hash. */
-  const refusesHashes = new Learned<true>()
+  const refusesHashes = new Batching.Learned<true>()
 
+  /** Reports that the chain has changed. */
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
   /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
@@ -219,8 +174,8 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
    * Returns all logs of a block, queried by the block's number. Fails if the node does not have the block; some nodes then
    * return an empty list.
    */
-  const queryByNumber = Effect.fnUntraced(function*({ hash, logsBloom, number }: Header) {
-    const name = encodeQuantity(number)
+  const queryByNumber = Effect.fnUntraced(function*({ hash, logsBloom, number }: HeadChain.Header) {
+    const name = Json.encodeQuantity(number)
     const queried = queryTexts({ fromBlock: name, toBlock: name })
     // the block is queried because its bloom filter may match, so the filter is not empty and the block has logs
     if (logsBloom !== undefined) {
@@ -233,7 +188,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   })
 
   /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
-  const queryBlock = (block: Header, filter: object) =>
+  const queryBlock = (block: HeadChain.Header, filter: object) =>
     Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
       if (refusesHashes.at(now) === true) return queryByNumber(block)
@@ -246,14 +201,14 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     })
 
   /** Returns the logs of some blocks, queried block by block. */
-  const queryBlocks = (blocks: ReadonlyArray<Header>, filter: object) =>
+  const queryBlocks = (blocks: ReadonlyArray<HeadChain.Header>, filter: object) =>
     Effect.map(
       Effect.forEach(blocks, (block) => queryBlock(block, filter), { concurrency: mostByHash }),
       (found) => found.flat()
     )
 
   /** Returns the logs of some blocks. Fails if the node does not have one of the blocks. */
-  const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
+  const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<HeadChain.Header>) {
     // a node may refuse a filter, so a retry has none
     const filter = streak === 0 ? union() : {}
     const first = blocks[0]
@@ -262,18 +217,20 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     if (first === undefined || last === undefined || isByHash) return yield* queryBlocks(blocks, filter)
     const texts = yield* queryTexts({
       ...filter,
-      fromBlock: encodeQuantity(first.number),
-      toBlock: encodeQuantity(last.number)
+      fromBlock: Json.encodeQuantity(first.number),
+      toBlock: Json.encodeQuantity(last.number)
     })
     // a node that is behind, or on another branch, silently omits blocks
-    const there = new Set(byBlock(texts).map(({ hash }) => hash))
+    const there = new Set(FeedTopics.byBlock(texts).map(({ hash }) => hash))
     return [...texts, ...(yield* queryBlocks(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
-  const begin = (headers: ReadonlyArray<Header>): void => {
+  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
+  const begin = (headers: ReadonlyArray<HeadChain.Header>): void => {
     delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
   }
 
+  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
   const lose = (first: bigint): void => {
     const next = (delivered.at(-1)?.number ?? first) + 1n
     topics.lose("logs", next < first ? next : first)
@@ -287,7 +244,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   const rewind = (to: bigint): void => {
     for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
       delivered.pop()
-      send(last.number, last.logs.toReversed().map(removedLog))
+      send(last.number, last.logs.toReversed().map(FeedTopics.removedLog))
     }
     for (const topic of topics.ofKind("logs")) {
       if (topic.interest.fromBlock === undefined && topic.since > to) topic.since = to
@@ -309,11 +266,11 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       if (span.length === 0) return
       const wanted = topics.ofKind("logs")
       const matching = span.filter(({ logsBloom, number }) =>
-        wanted.some(({ selection, since }) => number > since && mayHave(logsBloom, selection))
+        wanted.some(({ selection, since }) => number > since && LogSearch.mayHave(logsBloom, selection))
       )
       reading = matching
       const found = matching.length === 0 ? [] : yield* logsIn(matching)
-      const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
+      const blocks = new Map(FeedTopics.byBlock(found).map((block) => [block.hash, block]))
       if (matching.length > 1) isSparse = blocks.size < 2
       const hashes = new Set(span.map(({ hash }) => hash))
       if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
@@ -345,6 +302,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       )
     })
 
+  /** Delivers logs whenever the chain has changed. Never ends. */
   const run = Effect.forever(Effect.andThen(
     Queue.take(changes),
     Effect.ensuring(
@@ -356,24 +314,38 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     ).pipe(Effect.catch(retryLater))
   ))
 
-  const delivery: LogDelivery = {
-    position: () => delivered.at(-1)?.number,
+  return {
+    /** Returns the number of the latest block whose logs were delivered. */
+    position: (): bigint | undefined => delivered.at(-1)?.number,
     begin,
     rewind,
     lose,
     wake,
     run,
-    reading: () => reading,
-    failures: () => failures,
-    readSince: ({ interest }, from) => {
+    /**
+     * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
+     * logs that only subscriptions added after its start select.
+     */
+    reading: (): object | undefined => reading,
+    /** Returns the number of failed attempts to read the logs of new blocks. */
+    failures: (): number => failures,
+    /**
+     * Returns the logs that match a subscription, from a block up to `position`. If a node refuses the query, returns
+     * the node's response.
+     */
+    readSince: (
+      { interest }: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
+      from: bigint
+    ): Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure> => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
-        query({ ...interest.filter, fromBlock: encodeQuantity(from), toBlock: encodeQuantity(to) }),
+        query({ ...interest.filter, fromBlock: Json.encodeQuantity(from), toBlock: Json.encodeQuantity(to) }),
         (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
       )
     },
-    remember: (logs) => {
-      for (const { hash, logs: read } of byBlock(logs)) {
+    /** Records logs that `readSince` returned to a subscription, so that they are also sent as removed after a reorg. */
+    remember: (logs: ReadonlyArray<string>): void => {
+      for (const { hash, logs: read } of FeedTopics.byBlock(logs)) {
         const there = delivered.find((block) => block.hash === hash)
         if (there === undefined) continue
         const known = new Set(there.logs.map((text) => parts(text).index))
@@ -381,12 +353,14 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       }
     }
   }
-  return delivery
 })
+
+/** Delivers the logs of a chain's newest blocks to subscriptions. */
+export type LogDelivery = Effect.Success<ReturnType<typeof makeLogDelivery>>
 
 /** The dependencies of the function that sends past results to new subscriptions. */
 export interface CatchUpOptions {
-  readonly reads: NodeReads.NodeReads
+  readonly reads: HeadChain.NodeReads
   readonly topics: FeedTopics.FeedTopics
   readonly chain: HeadChain.HeadChain
   readonly logs: LogDelivery
@@ -428,7 +402,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
    * header is missing or does not follow the one before it.
    */
   const blocksSince = Effect.fnUntraced(
-    function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
+    function*(topic: FeedTopics.FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
       const head = chain.head()
       if (head === undefined || from > head.number) return { results: [] }
       if (head.number - from >= mostBlocks) {
@@ -455,7 +429,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
    * must be read again.
    */
   const logsSince = Effect.fnUntraced(function*(
-    topic: FeedTopic<InterestIn<"logs">>,
+    topic: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
     from: bigint,
     isLast: boolean
   ): Effect.fn.Return<CaughtUp, CommonFailure> {
@@ -466,14 +440,14 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
     // a reorg may have removed some of the logs
     if (before !== reorganisations()) return undefined
     if ("_tag" in found) {
-      return isLast || servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
+      return isLast || LogSearch.servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
     }
     logs.remember(found)
     const end = topic.interest.hasPositions === true ? [formatPosition(position ?? from - 1n)] : []
     return { results: [...found, ...end] }
   })
 
-  const catchUp = Effect.fnUntraced(function*(topic: FeedTopic, earlier: object | undefined) {
+  const catchUp = Effect.fnUntraced(function*(topic: FeedTopics.FeedTopic, earlier: object | undefined) {
     const { interest } = topic
     // waits for the chain's first known block: without it, the number of missed blocks is unknown. Also waits for the
     // end of a read of new logs that began before the subscription
@@ -503,7 +477,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
     }
   })
 
-  return (topic: FeedTopic): Effect.Effect<void> | undefined => {
+  return (topic: FeedTopics.FeedTopic): Effect.Effect<void> | undefined => {
     const { interest } = topic
     if (!isNeeded(interest)) return undefined
     topic.waiting = []
@@ -518,11 +492,12 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
   }
 }
 
-const isLogs = (topic: FeedTopic): topic is FeedTopic<InterestIn<"logs">> => topic.interest.kind === "logs"
+const isLogs = (topic: FeedTopics.FeedTopic): topic is FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">> =>
+  topic.interest.kind === "logs"
 
 /** The state of the feed, for metrics and the console. */
 export interface FeedStatus {
-  readonly chain: Serving["chain"]
+  readonly chain: EvmReads.Serving["chain"]
   /** Number of the newest block; `undefined` before the first block is received. */
   readonly head: number | undefined
   /** Milliseconds since the newest block was received. */
@@ -544,8 +519,8 @@ export interface EvmFeed {
 
 /** The chain to follow, and how it is followed. */
 export interface Options {
-  readonly serving: Serving
-  readonly ask: AskNode
+  readonly serving: EvmReads.Serving
+  readonly ask: HeadChain.AskNode
   /** Reads blocks. By default, these reads are sent through `ask`. */
   readonly reads?: HeadChain.NodeReads
   /** Returns the WebSocket URLs of the chain's nodes, in order of preference; empty if the nodes support only HTTP. */
@@ -581,7 +556,8 @@ export const make = Effect.fnUntraced(
     const fork = Effect.runForkWith(yield* Effect.context())
     const now = () => clock.currentTimeMillisUnsafe()
     const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
-    const syncingRead = relayedReads({ eth_syncing: standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
+    const syncingRead =
+      EvmReads.relayedReads({ eth_syncing: EvmReads.standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
     const topics = FeedTopics.makeTopics(serving.chain)
     let running: Fiber.Fiber<unknown> | undefined
     let reorganisations = 0
@@ -780,7 +756,7 @@ export interface Bounds {
 
 /** The chain, and the limits of its log queries, filters and subscriptions. */
 export interface GatewayReadsOptions extends Bounds {
-  readonly serving: Serving
+  readonly serving: EvmReads.Serving
   /** The name of the upstream in errors. */
   readonly label: string
 }
@@ -805,7 +781,7 @@ export const toBounds = (
  */
 export const makeGatewayReads = Effect.fnUntraced(
   function*(
-    backend: EvmBackend,
+    backend: JsonRpc.EvmBackend,
     { filters, label, logBlocks, logRequests, serving, sockets = [] }: GatewayReadsOptions
   ) {
     const stored = yield* Effect.serviceOption(FeedTopics.FilterStore)
@@ -824,17 +800,17 @@ export const makeGatewayReads = Effect.fnUntraced(
     }))
     const getBlock = EvmReads.getBlockByNumber(serving).name
     /** Reads a block for the gateway itself, such as for its block feed, and stores the block's header. */
-    const readBlock: EvmBackend["read"] = (call) =>
+    const readBlock: JsonRpc.EvmBackend["read"] = (call) =>
       Effect.tap(backend.read(call), (answer) => {
         const header = answer._tag === "Result" ? HeadChain.readHeader(answer.result.valueOrUndefined) : undefined
         return header === undefined ? Effect.void : Effect.sync(() => reads.remember(header))
       })
-    const read: EvmBackend["read"] = (call) => {
+    const read: JsonRpc.EvmBackend["read"] = (call) => {
       if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)
       return (own.get(call.operation.name) ?? backend.read)(call)
     }
     const { subscribe } = yield* make({ serving, ask: read, reads, addresses: () => sockets })
-    const gateway: StreamingBackend = { once: backend.once, read, subscribe }
+    const gateway: JsonRpc.StreamingBackend = { once: backend.once, read, subscribe }
     return gateway
   }
 )

@@ -4,18 +4,14 @@
  *
  * A filter expires after five minutes without a poll. Each caller has a maximum number of filters.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import * as Caller from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
-import { Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CommonFailure, Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
-import { invalidFilter, RangeFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
-import type { LogSelection } from "@trigate/domain/evm/EvmResources"
+import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { filterMethods, Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -31,15 +27,14 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as SharedState from "../SharedState.ts"
 import type { AskNode, Header, NodeReads } from "./Heads.ts"
-import { mayHave, servedBlocks } from "./LogSearch.ts"
-import type { LogSearch } from "./LogSearch.ts"
+import { type LogSearch, mayHave, servedBlocks } from "./LogSearch.ts"
 
 /** A subscription that callers share. */
 export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly key: string
   readonly id: string
   readonly interest: Wanted
-  readonly selection: LogSelection
+  readonly selection: EvmResources.LogSelection
   readonly sinks: Set<EvmSink>
   /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
@@ -49,28 +44,6 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
 
 /** The type and parameters of a subscription of one kind, such as `newHeads` or `logs`. */
 export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
-
-/** The subscriptions to one chain. */
-export interface FeedTopics {
-  readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
-  readonly size: () => number
-  /**
-   * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
-   * caller is already in that subscription, adds the caller to a second subscription with its own ID.
-   */
-  readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
-  readonly leave: (topic: FeedTopic, sink: EvmSink) => void
-  /** Sends a result to the callers of a subscription, after all earlier results. */
-  readonly emit: (topic: FeedTopic, result: string) => void
-  /** Sends older results, and then the new results that waited for them. */
-  readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
-  /** Ends a subscription with a JSON-RPC error object. */
-  readonly fail: (topic: FeedTopic, error: string) => void
-  /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
-  readonly lose: (kind: Interest["kind"], first: bigint) => void
-  /** Flushes the connections to which results were sent since the last flush. */
-  readonly flush: () => void
-}
 
 /** Maximum number of new results of a subscription that wait for past ones to be sent. */
 const mostWaiting = 10_000
@@ -90,7 +63,7 @@ const sharedName = (interest: Interest): string | undefined => {
 }
 
 /** Makes an empty set of subscriptions to the chain of an upstream. */
-export const makeTopics = (upstream: string): FeedTopics => {
+export const makeTopics = (upstream: string) => {
   const topics = new Map<string, FeedTopic>()
   let touched = new Set<EvmSink>()
 
@@ -105,7 +78,8 @@ export const makeTopics = (upstream: string): FeedTopics => {
     }
   }
 
-  const fail: FeedTopics["fail"] = (topic, error) => {
+  /** Ends a subscription with a JSON-RPC error object. */
+  const fail = (topic: FeedTopic, error: string): void => {
     send(topic, "error", error)
     topic.sinks.clear()
     topics.delete(topic.key)
@@ -120,12 +94,17 @@ export const makeTopics = (upstream: string): FeedTopics => {
     return `${name}#${variant}`
   }
 
-  const ofKind: FeedTopics["ofKind"] = (kind) => [...topics.values()].filter((topic) => isKind(topic, kind))
+  const ofKind = <Kind extends Interest["kind"]>(kind: Kind): ReadonlyArray<FeedTopic<InterestIn<Kind>>> =>
+    [...topics.values()].filter((topic) => isKind(topic, kind))
 
   return {
     ofKind,
-    size: () => topics.size,
-    join: (interest, sink, since) => {
+    size: (): number => topics.size,
+    /**
+     * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
+     * caller is already in that subscription, adds the caller to a second subscription with its own ID.
+     */
+    join: (interest: Interest, sink: EvmSink, since: bigint): FeedTopic => {
       const name = sharedName(interest)
       const id = newId()
       const key = name === undefined ? id : findKey(name, sink)
@@ -133,7 +112,7 @@ export const makeTopics = (upstream: string): FeedTopics => {
         key,
         id,
         interest,
-        selection: selectionIn(interest.kind === "logs" ? interest.filter : {}),
+        selection: EvmResources.selectionIn(interest.kind === "logs" ? interest.filter : {}),
         sinks: new Set(),
         since,
         waiting: undefined
@@ -142,37 +121,44 @@ export const makeTopics = (upstream: string): FeedTopics => {
       topic.sinks.add(sink)
       return topic
     },
-    leave: (topic, sink) => {
+    leave: (topic: FeedTopic, sink: EvmSink): void => {
       topic.sinks.delete(sink)
       if (topic.sinks.size === 0) topics.delete(topic.key)
     },
-    emit: (topic, result) => {
+    /** Sends a result to the callers of a subscription, after all earlier results. */
+    emit: (topic: FeedTopic, result: string): void => {
       if (topic.waiting === undefined) send(topic, "result", result)
       else if (topic.waiting.push(result) > mostWaiting) {
         const detail = `More than ${mostWaiting} notifications wait for older ones: subscribe again`
         fail(topic, JsonRpc.errorObject(new Overloaded({ retryAfter: 1, detail })))
       }
     },
-    release: (topic, older) => {
+    /** Sends older results, and then the new results that waited for them. */
+    release: (topic: FeedTopic, older: ReadonlyArray<string>): void => {
       const { waiting = [] } = topic
       topic.waiting = undefined
       for (const result of [...older, ...waiting]) send(topic, "result", result)
     },
     fail,
-    lose: (kind, first) => {
+    /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
+    lose: (kind: Interest["kind"], first: bigint): void => {
       const detail = `Blocks from ${first} on were missed or replaced: subscribe again with fromBlock 0x${
         first.toString(16)
       }`
       const error = JsonRpc.errorObject(new UpstreamUnavailable({ upstream, attempts: 1, detail }))
       for (const topic of ofKind(kind)) fail(topic, error)
     },
-    flush: () => {
+    /** Flushes the connections to which results were sent since the last flush. */
+    flush: (): void => {
       const sinks = touched
       touched = new Set()
       for (const sink of sinks) sink.flush()
     }
   }
 }
+
+/** The subscriptions to one chain. */
+export type FeedTopics = ReturnType<typeof makeTopics>
 
 /** The lifetime of a filter after its last poll. */
 export const idle = Duration.minutes(5)
@@ -345,7 +331,7 @@ export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore,
 
 /** The dependencies and limits of filters. */
 export interface Options {
-  readonly serving: Serving
+  readonly serving: EvmReads.Serving
   readonly reads: NodeReads
   readonly search: LogSearch["search"]
   readonly store: FilterStore["Service"]
@@ -354,7 +340,7 @@ export interface Options {
 }
 
 /** The handlers of the filter methods, by method. */
-export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
+export type Filters = { readonly [Name in keyof typeof EvmReads.filterMethods]: AskNode }
 
 /** Maximum number of blocks in a reorg that filters detect. */
 const depth = 64
@@ -396,7 +382,7 @@ const encode = Schema.encodeEffect(Stored)
 const decodeId = Schema.decodeUnknownOption(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))])
 )
-const Params = Schema.fromJsonString(Schema.Tuple([RangeFilter]))
+const Params = Schema.fromJsonString(Schema.Tuple([EvmResources.RangeFilter]))
 const decodeFilter = Schema.decodeUnknownOption(Params)
 const encodeFilter = Schema.encodeEffect(Params)
 
@@ -452,7 +438,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     })
 
   // the owner's key contains the chain, because a filter belongs to one chain
-  const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
+  const ownerKey = ({ id }: Caller.Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
@@ -467,17 +453,17 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   }
 
   /** Returns whether the blocks from a number up to the newest block (`head`) may contain logs that match a filter. */
-  const mayMatch = (filter: typeof RangeFilter.Type, from: number, head: Header): boolean => {
+  const mayMatch = (filter: typeof EvmResources.RangeFilter.Type, from: number, head: Header): boolean => {
     const known = knownSince(from, head)
-    const selection = selectionIn(filter)
+    const selection = EvmResources.selectionIn(filter)
     return known.at(-1)?.number !== BigInt(from) || known.some(({ logsBloom }) => mayHave(logsBloom, selection))
   }
 
   const install = (kind: Filter["kind"]) =>
     Effect.fnUntraced(function*(call: CheckedRead) {
       const given = kind === "logs" ? decodeFilter(call.params.text) : Option.some([{}] as const)
-      if (Option.isNone(given)) return JsonRpc.error(-32602, invalidFilter)
-      const caller = yield* CurrentCaller
+      if (Option.isNone(given)) return JsonRpc.error(-32602, EvmResources.invalidFilter)
+      const caller = yield* Caller.CurrentCaller
       const head = yield* latest
       const pending = kind === "pending" ? yield* reads.pending : []
       const id = newId()
@@ -583,7 +569,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   /** Returns the stored filter whose ID is the first parameter of a call. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
-    const key = { caller: ownerKey(yield* CurrentCaller), id: readId(call) }
+    const key = { caller: ownerKey(yield* Caller.CurrentCaller), id: readId(call) }
     const text = yield* store.get(key)
     const filter = yield* Effect.mapError(Effect.fromOption(decode(text)), () => notFound)
     return { key, filter }

@@ -7,13 +7,9 @@
  * head is not linked to the stored blocks, the chain starts again, and reports which blocks were lost.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { Hash, Quantity } from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { makeRead } from "@trigate/domain/evm/EvmProtocol"
-import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,19 +20,18 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Link from "../streams/SocketTransport.ts"
-import { SocketTransport } from "../streams/SocketTransport.ts"
 import * as StreamLimits from "../streams/StreamSettings.ts"
 
 /** Sends a call to a node under the gateway's read policies. */
-export type AskNode = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
+export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
 
 /** A block number or tag. */
 export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"
 
 const Head = Schema.Struct({
-  number: Quantity,
-  hash: Hash,
-  parentHash: Hash,
+  number: Json.Quantity,
+  hash: Json.Hash,
+  parentHash: Json.Hash,
   logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String)),
   gasUsed: Schema.optionalKey(Schema.Unknown),
   timestamp: Schema.optionalKey(Schema.Unknown)
@@ -59,7 +54,7 @@ const isZero = /^0x0*$/u
 
 const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 
-const decodeQuantity = Schema.decodeUnknownOption(Quantity)
+const decodeQuantity = Schema.decodeUnknownOption(Json.Quantity)
 const decodeHead = Schema.decodeUnknownOption(Head)
 
 /** Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. */
@@ -97,9 +92,9 @@ export interface NodeReads {
 const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */
-export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
-  const askOwn = (call: Omit<CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
-  const block = makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
+export const make = (serving: EvmReads.Serving, label: string, ask: AskNode): NodeReads => {
+  const askOwn = (call: Omit<JsonRpc.CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
+  const block = JsonRpc.makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
   const headers = new Map<string, Header>()
   const remember = (header: Header): void => {
     headers.set(header.hash, header)
@@ -114,7 +109,7 @@ export const make = (serving: Serving, label: string, ask: AskNode): NodeReads =
       }),
     known: (hash) => headers.get(hash),
     remember,
-    chainId: makeRead(EvmReads.chainId(serving))(label, askOwn)(),
+    chainId: JsonRpc.makeRead(EvmReads.chainId(serving))(label, askOwn)(),
     pending: Effect.map(block({ block: "pending" }), (value) => {
       const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
       return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []
@@ -156,20 +151,8 @@ export interface Listener {
   readonly lost: (first: bigint) => void
 }
 
-/** The newest blocks of a chain. */
-export interface HeadChain {
-  readonly head: () => Header | undefined
-  readonly at: (number: bigint) => Header | undefined
-  /** Returns the stored blocks whose number is greater than `number`, oldest first. */
-  readonly above: (number: bigint) => ReadonlyArray<Header>
-  /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
-  readonly take: (header: Header, isAnnounced: boolean) => Effect.Effect<void, CommonFailure>
-  /** Removes all blocks. */
-  readonly clear: () => void
-}
-
 /** Makes an empty chain, to which `take` adds the newest blocks (heads) that a node reports. */
-export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener: Listener): HeadChain => {
+export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener: Listener) => {
   let chain: Array<Header> = []
   let suspicions = 0
 
@@ -280,13 +263,19 @@ export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener:
   return {
     head,
     at,
-    above: (number) => chain.filter((each) => each.number > number),
+    /** Returns the stored blocks whose number is greater than `number`, oldest first. */
+    above: (number: bigint): ReadonlyArray<Header> => chain.filter((each) => each.number > number),
+    /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
     take,
-    clear: () => {
+    /** Removes all blocks. */
+    clear: (): void => {
       chain = []
     }
   }
 }
+
+/** The newest blocks of a chain. */
+export type HeadChain = ReturnType<typeof makeChain>
 
 /** The access to the nodes, and the handlers of heads. */
 export interface Options {
@@ -306,26 +295,6 @@ export interface Options {
   readonly wantsPending: () => boolean
 }
 
-/** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
-export interface HeadSource {
-  /** Reads the newest blocks (heads) of the chain. Never ends. */
-  readonly run: Effect.Effect<never>
-  /** Reports the blocks with which the chain starts, oldest first. Their timestamps are a first measure of the block time. */
-  readonly began: (headers: ReadonlyArray<Header>) => void
-  /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
-  readonly found: (header: Header) => void
-  /** Returns whether the node's own subscription to heads is active and not silent. */
-  readonly isAnnounced: () => boolean
-  /** Returns whether the node also announces pending transactions. */
-  readonly isPendingAnnounced: () => boolean
-  /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
-  readonly followPending: () => void
-  /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
-  readonly age: () => number | undefined
-  readonly polls: () => number
-  readonly clear: () => void
-}
-
 const second = 1000
 
 /** Maximum milliseconds between two polls. */
@@ -342,14 +311,14 @@ const pendingRequest = 2
 const endRequest = 3
 const chainRequest = 4
 
-const decodeNumber = Schema.decodeUnknownOption(Quantity)
+const decodeNumber = Schema.decodeUnknownOption(Json.Quantity)
 
 /** Makes the source of one chain's heads. */
 export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const { addresses, chainId, pending, poll, pollAtLeast, take, wantsPending } = options
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context())
-  const transport = yield* Effect.serviceOption(SocketTransport)
+  const transport = yield* Effect.serviceOption(Link.SocketTransport)
   const budgets = {
     connections: yield* StreamLimits.makeMinuteBudget(30),
     messages: yield* StreamLimits.makeMinuteBudget(600)
@@ -487,16 +456,22 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     return yield* made.run
   })
 
-  const source: HeadSource = {
+  return {
+    /** Reads the newest blocks (heads) of the chain. Never ends. */
     run: Effect.raceFirst(Effect.andThen(Effect.ignore(counted), Effect.forever(step)), Effect.scoped(listening)),
-    began: (headers) => {
+    /**
+     * Reports the blocks with which the chain starts, oldest first. Their timestamps are a first measure of the block
+     * time.
+     */
+    began: (headers: ReadonlyArray<Header>): void => {
       const [first, last] = [headers[0], headers.at(-1)]
       previous = undefined
       if (first?.timestamp === undefined || last?.timestamp === undefined || first === last) return
       const average = (last.timestamp - first.timestamp) * second / Number(last.number - first.number)
       blockTime = Math.min(second, Math.max(0, average))
     },
-    found: ({ number }) => {
+    /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
+    found: ({ number }: Header): void => {
       const at = now()
       if (headAt !== undefined && at - headAt > together) previous = { at: headAt, number: headNumber, blockTime }
       headAt = at
@@ -506,15 +481,21 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
       const old = 0.8 ** blocks
       blockTime = previous.blockTime * old + Math.min(pollAtMost, (at - previous.at) / blocks) * (1 - old)
     },
+    /** Returns whether the node's own subscription to heads is active and not silent. */
     isAnnounced,
-    isPendingAnnounced: () => pendings !== undefined && isAnnounced(),
+    /** Returns whether the node also announces pending transactions. */
+    isPendingAnnounced: (): boolean => pendings !== undefined && isAnnounced(),
+    /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
     followPending,
-    age: () => headAt === undefined ? undefined : now() - headAt,
-    polls: () => polls,
-    clear: () => {
+    /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
+    age: (): number | undefined => headAt === undefined ? undefined : now() - headAt,
+    polls: (): number => polls,
+    clear: (): void => {
       headAt = undefined
       announcedAt = undefined
     }
   }
-  return source
 })
+
+/** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
+export type HeadSource = Effect.Success<ReturnType<typeof makeSource>>

@@ -16,18 +16,12 @@
 import { keccak_256 } from "@noble/hashes/sha3"
 import { hexToBytes } from "@noble/hashes/utils"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { encodeQuantity, Hash } from "@trigate/domain/encoding/Encoding"
-import { LogRangeTooWide, rpcCodes, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
-import { SearchFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
-import type { LogSelection } from "@trigate/domain/evm/EvmResources"
+import { type LogSelection, SearchFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
 import { cachedForGood, malformed } from "@trigate/domain/operations/Operation"
-import { readLogRefusal } from "@trigate/domain/unstable/evm/EvmErrors"
-import type { LogQuerySize, LogRefusal } from "@trigate/domain/unstable/evm/EvmErrors"
+import * as EvmErrors from "@trigate/domain/unstable/evm/EvmErrors"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
@@ -234,7 +228,7 @@ export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 
 
 /** The dependencies and options of a log search. */
 export interface Options {
-  readonly serving: Serving
+  readonly serving: EvmReads.Serving
   readonly ask: AskNode
   readonly reads: NodeReads
   readonly bounds?: Partial<Bounds>
@@ -253,27 +247,27 @@ type Anchor = Pick<Header, "hash" | "number">
 
 /** A query that may have to be split. A block that is selected by its hash is a range of one block. */
 interface Query extends Part {
-  readonly call: CheckedRead
+  readonly call: JsonRpc.CheckedRead
   readonly blockHash?: string
 }
 
 /** The error with which a node refused a query, and its reason. */
 interface Refused {
-  readonly answer: RpcAnswer
-  readonly refusal: LogRefusal
+  readonly answer: JsonRpc.RpcAnswer
+  readonly refusal: EvmErrors.LogRefusal
 }
 
 /** The failure that ends a search early; `answer` is the response to the query. */
-class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
+class Ended extends Data.TaggedError("Ended")<{ readonly answer: JsonRpc.RpcAnswer }> {}
 
-type SearchFailure = CommonFailure | Ended
+type SearchFailure = GatewayError.CommonFailure | Ended
 
 const decodeParams = Schema.decodeUnknownOption(Schema.Tuple([SearchFilter]))
 const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
   ...SearchFilter.fields,
   fromBlock: Schema.optionalKey(Schema.Null),
   toBlock: Schema.optionalKey(Schema.Null),
-  blockHash: Hash
+  blockHash: Json.Hash
 })]))
 
 const isRefused = (answered: Json.Json | Refused): answered is Refused => "refusal" in answered
@@ -293,22 +287,22 @@ const unsettled = 64n
 /** Maximum number of stored anchors. */
 const mostAnchors = 1024
 
-const tooWide = (requested: number, served: number, why: string, selections = 1): RpcAnswer => {
+const tooWide = (requested: number, served: number, why: string, selections = 1): JsonRpc.RpcAnswer => {
   const fewer = "fewer addresses or topics"
   const advice = served === 0 ? fewer : `at most ${served} blocks${selections > 1 ? `, or ${fewer},` : ""}`
-  const error = new LogRangeTooWide({
+  const error = new GatewayError.LogRangeTooWide({
     requested: Math.min(requested, Number.MAX_SAFE_INTEGER),
     served,
     detail: `Logs of ${requested} blocks would require ${why}: query ${advice} at a time`
   })
-  const code = rpcCodes.LogRangeTooWide
+  const code = GatewayError.rpcCodes.LogRangeTooWide
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
 /**
  * Returns the maximum number of blocks of one search, if the response is an error that states it (`LogRangeTooWide`).
  */
-export const servedBlocks = (answer: RpcAnswer): number | undefined => {
+export const servedBlocks = (answer: JsonRpc.RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
   const served = JsonRpc.member(data, "served")
@@ -346,7 +340,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
    * node does not have that block.
    */
   const findAnchors = Effect.fnUntraced(
-    function*(number: bigint): Effect.fn.Return<ReadonlyArray<Anchor>, CommonFailure> {
+    function*(number: bigint): Effect.fn.Return<ReadonlyArray<Anchor>, GatewayError.CommonFailure> {
       const known = anchors
       const last = known.at(-1)
       const isCovered = last !== undefined && last.number >= number
@@ -394,7 +388,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
         const wire = { ...selected, blockHash }
         return ask({ ...call, operation: cachedOfBlock, params: Json.write([wire]), request: wire })
       }
-      const wire = { ...selected, fromBlock: encodeQuantity(span.from), toBlock: encodeQuantity(span.to) }
+      const wire = { ...selected, fromBlock: Json.encodeQuantity(span.from), toBlock: Json.encodeQuantity(span.to) }
       const params = Json.write([wire])
       const anchor = isSettled(span) ? settledBy.find(({ number }) => number >= span.to) : undefined
       return anchor === undefined
@@ -407,7 +401,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       sent++
       const answer = yield* askPart(part)
       if (answer._tag === "Error") {
-        const refusal = readLogRefusal(answer, {
+        const refusal = EvmErrors.readLogRefusal(answer, {
           blocks: Number(countBlocks(part.span)),
           alternatives: countAlternatives(part.selected)
         })
@@ -437,7 +431,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     }
 
     /** Queries the first part of a size. Returns the error with which a node refused it, if any. */
-    const probe = Effect.fnUntraced(function*({ alternatives: most, blocks }: LogQuerySize) {
+    const probe = Effect.fnUntraced(function*({ alternatives: most, blocks }: EvmErrors.LogQuerySize) {
       const last = next + BigInt(blocks) - 1n
       const span = { from: next, to: last < whole.to ? last : whole.to }
       const part = { span, selected: firstSelected(selected, most) }
@@ -457,7 +451,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const measure = Effect.fnUntraced(function*(first: Refused): Effect.fn.Return<void, SearchFailure> {
       let last = first
       const budget = { probes: mostProbes }
-      const fits = (tried: LogQuerySize) =>
+      const fits = (tried: EvmErrors.LogQuerySize) =>
         Effect.map(probe(tried), (refused) => {
           budget.probes--
           last = refused ?? last
@@ -468,7 +462,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
        * Returns whether a node refuses a query of this size even if it matches no log. Its limit then is the size, and
        * not the number of logs or the time, which differ between filters.
        */
-      const isLimited = ({ alternatives: most, blocks }: LogQuerySize) => {
+      const isLimited = ({ alternatives: most, blocks }: EvmErrors.LogQuerySize) => {
         budget.probes--
         const span = { from: whole.from, to: whole.from + BigInt(blocks) - 1n }
         const part = { span, selected: unmatched(firstSelected(selected, most)) }
@@ -481,12 +475,12 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
        * probes in the other dimension.
        */
       const find = Effect.fnUntraced(function*(
-        dimension: keyof LogQuerySize,
+        dimension: keyof EvmErrors.LogQuerySize,
         hint: number | undefined,
-        rest: LogQuerySize,
+        rest: EvmErrors.LogQuerySize,
         least: number
       ): Effect.fn.Return<boolean, SearchFailure> {
-        const sized = (value: number): LogQuerySize => ({ ...rest, [dimension]: value })
+        const sized = (value: number): EvmErrors.LogQuerySize => ({ ...rest, [dimension]: value })
         const whole = size[dimension]
         const tested = { served: least, refused: whole }
         // one probe is reserved for `isLimited`
@@ -511,7 +505,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
        * Makes the parts as large as an error states, if the query then needs no more requests than the bound. Returns
        * whether it did.
        */
-      const useStated = ({ limit, reason }: LogRefusal): boolean => {
+      const useStated = ({ limit, reason }: EvmErrors.LogRefusal): boolean => {
         const parts = Math.ceil(size.blocks / (limit ?? 1)) * countSelections(selected, size.alternatives)
         if (limit === undefined || reason === "unknown" || parts > bounds.requests) return false
         size.blocks = limit
@@ -568,7 +562,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const mostSent = sent + Math.max(bounds.requests, parts.length)
 
     /** Splits a part that a node has refused. */
-    const smaller = ({ selected, span }: Part, { limit, reason }: LogRefusal): ReadonlyArray<Part> => {
+    const smaller = ({ selected, span }: Part, { limit, reason }: EvmErrors.LogRefusal): ReadonlyArray<Part> => {
       const blocks = Number(countBlocks(span))
       const alternatives = countAlternatives(selected)
       const isOfBlocks = blocks > 1 && (reason !== "alternatives" || alternatives < 2)
@@ -599,21 +593,21 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const united = unite(texts)
     if (Result.isSuccess(united)) return JsonRpc.result(Json.of(united.success))
     const detail = `A reorg replaced block ${united.failure} while its logs were read: repeat the query`
-    return yield* new UpstreamUnavailable({ upstream: serving.chain, attempts: 1, detail })
+    return yield* new GatewayError.UpstreamUnavailable({ upstream: serving.chain, attempts: 1, detail })
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
   /**
    * Returns the number of the block that a tag names; `undefined` if the node has no such block. Returns a block number
    * unchanged, without querying the node.
    */
-  const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
+  const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, GatewayError.CommonFailure> => {
     if (typeof block === "bigint") return Effect.succeed(block)
     return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)
   }
 
   /** Returns the logs of a block by its hash, without a query if its known header excludes them. */
   const searchBlock = Effect.fnUntraced(function*(
-    call: CheckedRead,
+    call: JsonRpc.CheckedRead,
     { blockHash, ...filter }: { readonly blockHash: string } & Selected
   ) {
     const header = reads.known(blockHash.toLowerCase())
@@ -623,11 +617,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const alternatives = countAlternatives(selected)
     if (alternatives > limitsAt(yield* Clock.currentTimeMillis).alternatives) return yield* split(query)
     const answer = yield* ask({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
-    const refusal = readLogRefusal(answer, { blocks: 1, alternatives })
+    const refusal = EvmErrors.readLogRefusal(answer, { blocks: 1, alternatives })
     return refusal === undefined ? answer : yield* split(query, { answer, refusal })
   })
 
-  const search = Effect.fnUntraced(function*(call: CheckedRead) {
+  const search = Effect.fnUntraced(function*(call: JsonRpc.CheckedRead) {
     const ofBlock = decodeOfBlock(call.params.valueOrUndefined)
     if (Option.isSome(ofBlock)) return yield* searchBlock(call, ofBlock.value[0])
     const params = decodeParams(call.params.valueOrUndefined)
@@ -643,7 +637,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const isServed = asked <= limits.blocks && alternatives <= limits.alternatives
     const answer = isServed ? yield* ask(call) : undefined
     const readRefusal = (blocks: number) =>
-      answer === undefined ? undefined : readLogRefusal(answer, { blocks, alternatives })
+      answer === undefined ? undefined : EvmErrors.readLogRefusal(answer, { blocks, alternatives })
     if (answer !== undefined && readRefusal(asked) === undefined) return answer
     const from = yield* resolveBlock(first)
     const to = first === last ? from : yield* resolveBlock(last)

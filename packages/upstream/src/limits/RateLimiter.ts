@@ -24,12 +24,10 @@
  * A call counts from its start in this process. Network delay and clock differences between replicas are not
  * considered: configure a limit slightly below the upstream's.
  */
-import { local, perUpstream, upstreamLabels } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import * as Caller from "@trigate/domain/Caller"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded, UpstreamRateLimited } from "@trigate/domain/errors/GatewayError"
-import { worstWeight } from "@trigate/domain/operations/Operation"
-import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
 import { freshnessSetting, staleWhenLimitedSetting } from "@trigate/domain/unstable/info/InfoQueries"
 import * as Clock from "effect/Clock"
@@ -41,19 +39,17 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { metrics, settings } from "../Upstream.ts"
-import type { Settings, UpstreamLabel } from "../Upstream.ts"
-import { Pacer } from "./RateWindow.ts"
+import * as Upstream from "../Upstream.ts"
+import { type Bounds, Pacer, type Slot, type Taken, type Units, type WindowCall } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
-import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
 /** A call that requests units of a rate limit. */
 export interface Ask {
-  readonly upstream: UpstreamLabel
+  readonly upstream: Upstream.UpstreamLabel
   /** The method class. A part of the limit is reserved for actions (`once`), and actions do not wait for reads. */
-  readonly class: MethodClass
-  readonly cost: Cost
-  readonly caller: Caller
+  readonly class: Operation.MethodClass
+  readonly cost: Operation.Cost
+  readonly caller: Caller.Caller
   /** Maximum milliseconds that the call can wait. */
   readonly maxWait: number
   /** Whether the call refreshes a cached response; see `RateLimiter.IsRefresh`. */
@@ -67,8 +63,8 @@ export interface Permits {
 }
 
 /** Returns the units that a call takes before it is sent: weight for the official API, request units for a node. */
-export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
-  upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
+export const worstCost = (upstream: Upstream.UpstreamLabel, call: { readonly cost: Operation.Cost }): number =>
+  upstream === "trading-api" ? Operation.worstWeight(call) : call.cost.requestUnits
 
 /**
  * Counts a call in the window that replicas share, if the window has capacity for the call and for the units `ahead`,
@@ -151,7 +147,7 @@ export interface Limited {
 
 /** Enforces one rate limit in this process, and in the shared window, if any. */
 export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
-  const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
+  const queues: { readonly [Class in Operation.MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
   let othersUntil = 0
@@ -169,14 +165,14 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     waiter.wants = units
   }
 
-  const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
+  const wantedBy = (methodClass: Operation.MethodClass, caller: string | undefined): number =>
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
    * Returns a caller's use of the limit; the calls of callers with the lowest use start first. For reads, includes the
    * units of the caller's waiting actions, because actions start before reads.
    */
-  const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
+  const heldBefore = (methodClass: Operation.MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
   /**
@@ -190,7 +186,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   }
 
   /** Returns the next call of a method class to start: the call whose caller would then have the lowest use. */
-  const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
+  const nextWaiter = (methodClass: Operation.MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
     let least = Number.POSITIVE_INFINITY
@@ -208,7 +204,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
    * Returns the total units of the other callers' waiting calls that start before a given call. `caller` is the caller
    * of the given call, and `held` is that caller's use, including the given call.
    */
-  const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
+  const aheadOfOthers = (methodClass: Operation.MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
     let ahead = 0
     // ties are resolved by the order of the callers' arrival
@@ -390,7 +386,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   const settled = (): ReadonlyArray<Slot> => {
     const rest = { ...asking }
     return window.all.slots.toReversed().map(({ index, ...units }) => {
-      const without = (methodClass: MethodClass): number => {
+      const without = (methodClass: Operation.MethodClass): number => {
         const asked = Math.min(rest[methodClass], units[methodClass])
         rest[methodClass] -= asked
         return units[methodClass] - asked
@@ -510,7 +506,7 @@ export class Windows extends Context.Service<Windows, Map<string, RateWindow.Rat
 
 /** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
 export interface Use {
-  readonly upstream: UpstreamLabel
+  readonly upstream: Upstream.UpstreamLabel
   readonly all: number
   readonly callers: ReadonlyMap<string, number>
 }
@@ -521,7 +517,7 @@ export const currentUses = (
   clock: Clock.Clock
 ): ReadonlyArray<Use> => {
   const now = monotonicMillis(clock)
-  return upstreamLabels.flatMap((upstream) =>
+  return Caller.upstreamLabels.flatMap((upstream) =>
     [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
       window.moveTo(now)
       return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
@@ -570,17 +566,17 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * Returns the pacer of an upstream, which limits refreshes of cached responses; `undefined` if the upstream has no
    * limit.
    */
-  readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
+  readonly pacerOf: (upstream: Upstream.UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
 /**
  * Weight per minute for the official API, request units per second for node providers. An upstream without a value is
  * not limited.
  */
-export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
+export type Limits = { readonly [Label in Upstream.UpstreamLabel]?: number | undefined }
 
 /** The venue's limit for one IP address, in weight per minute. */
-export const defaultWeight = settings.tradingApiWeight.fallback
+export const defaultWeight = Upstream.settings.tradingApiWeight.fallback
 
 /** Registers a gauge whose value `read` returns at each scrape, until the scope closes. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
@@ -600,30 +596,30 @@ const roomIn = (wait: number) => {
 }
 
 /** Advice to the operator about an exhausted limit. */
-const advice: { readonly [Label in UpstreamLabel]: string } = {
+const advice: { readonly [Label in Upstream.UpstreamLabel]: string } = {
   "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} allow more reads to share a response, ` +
-    `${settings.tradingApiWeight.env} sets the limit`,
-  "trading-node": `${settings.tradingNodeRps.env} sets the limit`,
-  "token-chain": `${settings.tokenChainRps.env} sets the limit`,
-  layer2: `${settings.layer2Rps.env} sets the limit`
+    `${Upstream.settings.tradingApiWeight.env} sets the limit`,
+  "trading-node": `${Upstream.settings.tradingNodeRps.env} sets the limit`,
+  "token-chain": `${Upstream.settings.tokenChainRps.env} sets the limit`,
+  layer2: `${Upstream.settings.layer2Rps.env} sets the limit`
 }
 
 /** Enforces the limit of one upstream, and reports the remaining units. */
 const ofUpstream = Effect.fnUntraced(function*(
-  upstream: UpstreamLabel,
+  upstream: Upstream.UpstreamLabel,
   bounds: Bounds,
   window: RateWindow.RateWindow,
   shared: SharedWindow | undefined
 ) {
-  const refused = metrics.rateLimitRefused.series({ upstream })
-  const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
+  const refused = Upstream.metrics.rateLimitRefused.series({ upstream })
+  const beyondShare = Upstream.metrics.rateLimitBeyondShare.series({ upstream })
   const pacer = new Pacer(bounds)
   const limiter = makeQueue({
     bounds,
     window,
     shared,
     pacer,
-    waits: metrics.rateLimitWaits.series({ upstream }),
+    waits: Upstream.metrics.rateLimitWaits.series({ upstream }),
     refused: ({ isWithinShare }) => isWithinShare ? refused : beyondShare,
     refusal: ({ isWithinShare, wait }) => {
       const { retryAfter, room } = roomIn(wait)
@@ -638,11 +634,11 @@ const ofUpstream = Effect.fnUntraced(function*(
       ))
     }
   })
-  yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), limiter.availableToReads)
+  yield* report(Upstream.metrics.rateLimitAvailable.series({ upstream, share: "common" }), limiter.availableToReads)
   if (bounds.readLimit < bounds.limit) {
-    yield* report(metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
+    yield* report(Upstream.metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
   }
-  yield* report(metrics.rateLimitCallers.series({ upstream }), (clock) => {
+  yield* report(Upstream.metrics.rateLimitCallers.series({ upstream }), (clock) => {
     window.moveTo(monotonicMillis(clock))
     return window.callers
   })
@@ -663,8 +659,8 @@ const ofQuotas = (
   const limiters = new Map<string, Takes>()
   // nested maps, because a combined key would have to be built for each call
   const known = {
-    weight: new WeakMap<Caller, Takes>(),
-    units: new WeakMap<Caller, Takes>()
+    weight: new WeakMap<Caller.Caller, Takes>(),
+    units: new WeakMap<Caller.Caller, Takes>()
   }
   const make = (quota: "weight" | "units", caller: string, limit: number): Takes => {
     const name = `quota ${quota} ${caller}`
@@ -676,7 +672,7 @@ const ofQuotas = (
       bounds,
       window: ensureWindow(windows, name, bounds),
       shared: share(name, bounds, false),
-      waits: metrics.quotaWaits.series({ quota }),
+      waits: Upstream.metrics.quotaWaits.series({ quota }),
       refused: () => refused,
       refusal: ({ wait }) => {
         const { retryAfter, room } = roomIn(wait)
@@ -686,8 +682,8 @@ const ofQuotas = (
     })
     // a quota belongs to one caller, so it is not divided into shares
     const quotaLimiter: Takes = {
-      tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
-      take: (ask) => limiter.take({ ...ask, caller: local })
+      tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: Caller.local }, clock),
+      take: (ask) => limiter.take({ ...ask, caller: Caller.local })
     }
     return quotaLimiter
   }
@@ -727,7 +723,7 @@ export const make = Effect.fnUntraced(function*(
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined,
   windows: Windows["Service"] = new Map()
 ) {
-  const limiter = (upstream: UpstreamLabel) => {
+  const limiter = (upstream: Upstream.UpstreamLabel) => {
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimitedTakes)
     const bounds = upstream === "trading-api"
@@ -735,7 +731,7 @@ export const make = Effect.fnUntraced(function*(
       : RateWindow.windowBounds(limit, 1000, 20, 0)
     return ofUpstream(upstream, bounds, ensureWindow(windows, upstream, bounds), share(upstream, bounds, true))
   }
-  const limiters = yield* Effect.all(perUpstream(limiter))
+  const limiters = yield* Effect.all(Caller.perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
   /**
@@ -803,7 +799,7 @@ export const layerMemory = (limits: Limits, windows?: Windows["Service"]): Layer
 
 /** Converts settings to limits. */
 export const toLimits = (
-  named: Pick<Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
+  named: Pick<Upstream.Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
 ): Limits => ({
   "trading-api": named.tradingApiWeight,
   "trading-node": Option.getOrUndefined(named.tradingNodeRps),
@@ -811,7 +807,7 @@ export const toLimits = (
   layer2: Option.getOrUndefined(named.layer2Rps)
 })
 
-const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
+const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = Upstream.settings
 
 /** Reads `TRIGATE_TRADING_API_WEIGHT` and the three settings `TRIGATE_…_RPS`. */
 export const config: Config.Config<Limits> = Config.map(

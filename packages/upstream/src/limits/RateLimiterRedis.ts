@@ -21,7 +21,6 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import * as RateLimiter from "./RateLimiter.ts"
-import { refreshPace } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
 
 /** The limits, and their location in Redis. */
@@ -34,18 +33,12 @@ export interface Options extends RateLimiter.Limits {
   readonly windows?: RateLimiter.Windows["Service"]
 }
 
+const params = (...values: ReadonlyArray<string | number>) => values
+
 // a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
-const takeScript = Redis.script(
-  (all: string, ofCallers: string, pace: string, members: string, ...rest: ReadonlyArray<string | number>) => [
-    all,
-    ofCallers,
-    pace,
-    members,
-    ...rest
-  ],
-  {
-    numberOfKeys: 4,
-    lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
+const takeScript = Redis.script(params, {
+  numberOfKeys: 4,
+  lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
 redis.call('HSET', KEYS[4], ARGV[19], ARGV[15])
 redis.call('PEXPIRE', KEYS[4], ARGV[7])
 local members = redis.call('HGETALL', KEYS[4])
@@ -135,8 +128,7 @@ if burst > 0 then
   redis.call('PEXPIRE', KEYS[3], timeToLive)
 end
 return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas }`
-  }
-).withReturnType<unknown>()
+}).withReturnType<unknown>()
 
 /**
  * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use;
@@ -146,11 +138,9 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
  * then three values for each slot and class: the field, the total units of the process, and the units of calls that
  * started while Redis was unreachable.
  */
-const joinScript = Redis.script(
-  (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
-  {
-    numberOfKeys: 2,
-    lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
+const joinScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
 for i = 4, #ARGV, 3 do
   local units = tonumber(ARGV[i + 1 + known])
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
@@ -159,17 +149,16 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return known`
-  }
-).withReturnType<number>()
+}).withReturnType<number>()
 
 /** Refunds units to the allowance for refreshes of cached responses. */
-const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
+const paceRefundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
 // refunds at most the units that Redis has: the others have left the window, or Redis has lost them
-const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
+const refundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
 local units = math.min(held, tonumber(ARGV[2]))
@@ -217,7 +206,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
-    const { burst, rate } = isPaced ? refreshPace(bounds) : { burst: 0, rate: 0 }
+    const { burst, rate } = isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }
     const ofCaller = RateWindow.callerSlots(bounds)
     const keyOfMembers = `${key}:members`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
@@ -260,7 +249,6 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           ])
         )
         return evaluateJoin(key, keyOfMembers, id, now, timeToLive, ...values).pipe(
-          Effect.mapError(SharedState.unreachable),
           Effect.tap((known) =>
             Effect.sync(() => {
               if (known === 0 && isKnown) incompleteUntil = now + (bounds.slots + 1) * bounds.width
@@ -277,13 +265,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const slot = RateWindow.slotAt(bounds, now)
         const slotOfCaller = RateWindow.slotAt(ofCaller, now)
         const written = (field: string, key: string, units: number) =>
-          state.orElse(Effect.mapError(evaluateRefund(key, field, units), SharedState.unreachable), Effect.void)
+          state.orElse(evaluateRefund(key, field, units), Effect.void)
         const refund = (units: number) => {
           Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
-          if (isPaced) {
-            const paced = Effect.mapError(evaluatePaceRefund(keyOfPace, units), SharedState.unreachable)
-            Queue.offerUnsafe(refunds, state.orElse(Effect.asVoid(paced), Effect.void))
-          }
+          if (isPaced) Queue.offerUnsafe(refunds, state.orElse(evaluatePaceRefund(keyOfPace, units), Effect.void))
           if (call.caller === undefined) return
           Queue.offerUnsafe(refunds, written(`${slotOfCaller} ${call.class} ${call.caller}`, keyOfCallers, units))
         }
@@ -311,10 +296,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           burst,
           isPaced && call.isRefresh === true ? 1 : 0,
           id
-        ).pipe(
-          Effect.flatMap(decodeAnswer),
-          Effect.mapError(SharedState.unreachable)
-        )
+        ).pipe(Effect.flatMap(decodeAnswer))
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map(

@@ -9,8 +9,7 @@
  * purpose, the use of another caller is the higher of two values: its use in this window, and its use in the previous
  * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
-import { local } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import * as Caller from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import type * as Effect from "effect/Effect"
 
@@ -280,8 +279,8 @@ export class RateWindow {
    * Returns the name under which a caller is counted, and marks the caller as active; `undefined` for the program
    * itself.
    */
-  nameOf(caller: Caller): string | undefined {
-    if (caller === local) return undefined
+  nameOf(caller: Caller.Caller): string | undefined {
+    if (caller === Caller.local) return undefined
     const isToldApart = this.#callers.has(caller.id) || this.#hasRoom() || isKey(caller.id)
     const name = isToldApart ? caller.id : otherAddresses
     this.#windowOf(name).seen = this.#now

@@ -12,28 +12,10 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TopicConnections from "../internal/streams/TopicConnections.ts"
-import { suspectFor } from "../internal/streams/TopicConnections.ts"
-import type { Deliveries } from "../internal/streams/TopicConnections.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 import { SocketTransport } from "./SocketTransport.ts"
 import * as StreamLimits from "./StreamSettings.ts"
-import type { Limits } from "./StreamSettings.ts"
 import * as SharedTopic from "./Topic.ts"
-import { countUp, distinctUsers, Frame, isWanted } from "./Topic.ts"
-import type { CallerSeat, Counts, Incoming, Seat, Sink, StreamProtocol, Topic } from "./Topic.ts"
-
-/** Records the subscriptions of each caller, and checks new subscriptions against the limits. */
-export interface CallerShares {
-  readonly add: (seat: CallerSeat, shared: SharedTopic.SharedTopic) => void
-  readonly remove: (seat: CallerSeat, shared: SharedTopic.SharedTopic) => void
-  /**
-   * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
-   * limits.
-   */
-  readonly refusal: (caller: string, topic: Topic) => string | undefined
-  /** Lowers a limit to the value that the upstream reported. */
-  readonly lower: (of: "subscriptions" | "users", limit: number) => void
-}
 
 /** Maximum number of users for whom capacity is reserved because they have priority. */
 const maxReserved = 3
@@ -44,13 +26,13 @@ const maxReserved = 3
  * limits is used by other replicas, and `reported` the hub's own use that they know.
  */
 export const makeShares = (
-  limits: Limits,
-  protocol: StreamProtocol,
+  limits: StreamLimits.Limits,
+  protocol: SharedTopic.StreamProtocol,
   topics: ReadonlyMap<string, SharedTopic.SharedTopic>,
   familiar: ReadonlySet<string> | undefined,
   others: () => ReplicaUse.OtherUse,
   reported: () => ReplicaUse.Use
-): CallerShares => {
+) => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
   /**
    * The topics of each caller. For each topic, the number of the caller's connections (seats) that are subscribed to
@@ -79,70 +61,62 @@ export const makeShares = (
 
   const userRefusal = (caller: string, user: string): string | undefined => {
     const shared = new Set([...others().users, ...others().isCurrent ? [] : reported().users])
-    const users = distinctUsers(topics.values()).union(shared)
+    const users = SharedTopic.distinctUsers(topics.values()).union(shared)
     if (!users.has(user)) {
       const left = ReplicaUse.left(most.users, shared.size, users.size - shared.size, others())
       if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
         return protocol.refusal("users", most.users)
       }
     }
-    const own = distinctUsers(callers.get(caller)?.keys() ?? [])
+    const own = SharedTopic.distinctUsers(callers.get(caller)?.keys() ?? [])
     return !own.has(user) && own.size >= limits.usersOfCaller
       ? protocol.refusal("users", limits.usersOfCaller)
       : undefined
   }
 
   return {
-    add: ({ caller }, shared) => {
+    add: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
       const own = callers.get(caller) ?? new Map<SharedTopic.SharedTopic, number>()
       callers.set(caller, own)
       own.set(shared, (own.get(shared) ?? 0) + 1)
     },
-    remove: ({ caller }, shared) => {
+    remove: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
       const own = callers.get(caller)
       const seats = (own?.get(shared) ?? 1) - 1
       if (seats > 0) own?.set(shared, seats)
       else own?.delete(shared)
       if (own?.size === 0) callers.delete(caller)
     },
-    refusal: (caller, topic) =>
+    /**
+     * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
+     * limits.
+     */
+    refusal: (caller: string, topic: SharedTopic.Topic): string | undefined =>
       subscriptionsRefusal(caller) ?? (topic.user === undefined ? undefined : userRefusal(caller, topic.user)),
-    lower: (of, limit) => {
+    /** Lowers a limit to the value that the upstream reported. */
+    lower: (of: "subscriptions" | "users", limit: number): void => {
       most[of] = Math.min(most[of], limit)
     }
   }
 }
 
-/** The topics of a stream hub, and the callers of each topic. */
-export interface TopicRegistry {
-  /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
-  readonly attach: (shared: SharedTopic.SharedTopic, seat: CallerSeat) => void
-  readonly detach: (shared: SharedTopic.SharedTopic, seat: CallerSeat) => void
-  /** Removes a topic, so that its route can be used by a new topic. */
-  readonly forget: (shared: SharedTopic.SharedTopic) => void
-  /**
-   * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again, so
-   * that no caller should subscribe to it again.
-   */
-  readonly refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid?: boolean) => void
-}
-
 /** Makes the registry over the topics of a stream hub. */
 export const makeRegistry = (
   topics: Map<string, SharedTopic.SharedTopic>,
-  shares: CallerShares,
-  deliveries: Deliveries,
+  shares: ReturnType<typeof makeShares>,
+  deliveries: TopicConnections.Deliveries,
   now: () => number
-): TopicRegistry => {
-  const detach: TopicRegistry["detach"] = (shared, seat) => {
+) => {
+  const detach = (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
     seat.byKey.delete(shared.topic.key)
     shared.seats.delete(seat)
     shared.waiting.delete(seat)
     shares.remove(seat, shared)
-    if (!isWanted(shared)) shared.emptySince = now()
+    if (!SharedTopic.isWanted(shared)) shared.emptySince = now()
   }
 
-  const forget: TopicRegistry["forget"] = (shared) => {
+  /** Removes a topic, so that its route can be used by a new topic. */
+  const forget = (shared: SharedTopic.SharedTopic): void => {
     if (topics.get(shared.key) === shared) topics.delete(shared.key)
     const { connection, topic } = shared
     if (connection.byRoute.get(topic.route) === shared) connection.byRoute.delete(topic.route)
@@ -150,7 +124,8 @@ export const makeRegistry = (
   }
 
   return {
-    attach: (shared, seat) => {
+    /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
+    attach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
       seat.byKey.set(shared.topic.key, shared)
       shares.add(seat, shared)
       shared.emptySince = undefined
@@ -159,7 +134,11 @@ export const makeRegistry = (
     },
     detach,
     forget,
-    refuse: (shared, message, isInvalid = false) => {
+    /**
+     * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again,
+     * so that no caller should subscribe to it again.
+     */
+    refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid = false): void => {
       const subscribed = new Set(isInvalid ? [] : shared.seats)
       for (const seat of [...shared.seats, ...shared.waiting]) {
         detach(shared, seat)
@@ -169,6 +148,8 @@ export const makeRegistry = (
     }
   }
 }
+
+export type TopicRegistry = ReturnType<typeof makeRegistry>
 
 const second = 1000
 
@@ -197,14 +178,14 @@ const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic.SharedTopic, a
  */
 export const makeWatch = (
   topics: Map<string, SharedTopic.SharedTopic>,
-  connections: TopicConnections.TopicConnections,
-  counts: Counts,
+  connections: ReturnType<typeof TopicConnections.make>,
+  counts: SharedTopic.Counts,
   grace: number
 ) => {
   const revive = (shared: SharedTopic.SharedTopic, at: number): void => {
     shared.silences++
     shared.lastAt = at
-    countUp(counts.reconnects, "stale")
+    SharedTopic.countUp(counts.reconnects, "stale")
     if (shared.silences <= maxSilences) return connections.askAgain(shared)
     shared.silences = 0
     shared.connection.link?.drop("stale")
@@ -219,7 +200,7 @@ export const makeWatch = (
     if (phase === "asked" && at - askedAt >= responseWithin && connection.link?.isWaiting() === false) {
       connections.ask(shared)
     }
-    if (phase === "accepted" && at - askedAt >= suspectFor) shared.isProven = true
+    if (phase === "accepted" && at - askedAt >= TopicConnections.suspectFor) shared.isProven = true
     if (isSilent(shared, at)) revive(shared, at)
   }
 
@@ -258,7 +239,7 @@ export interface Hub {
    * Makes a seat, through which one connection of a caller subscribes. `caller` is the caller's name. The
    * upstream's limits are divided fairly among the callers.
    */
-  readonly join: (caller: string, sink: Sink) => Seat
+  readonly join: (caller: string, sink: SharedTopic.Sink) => SharedTopic.Seat
   /**
    * Returns the time, in milliseconds, at which the connection of a topic last received a frame. Returns `undefined`
    * while data of the topic may be missing: until the upstream has accepted the topic and sent its initial frame, and
@@ -273,7 +254,7 @@ export interface Hub {
 export interface Options {
   /** Returns the URLs in order of preference, for each new connection. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
-  readonly protocol: StreamProtocol
+  readonly protocol: SharedTopic.StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /**
    * The users, in lower case, who have priority when the limit on distinct users is reached, such as users with
@@ -286,7 +267,7 @@ export interface Options {
    */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
   /** Receives each new frame that contains a whole state, once for all callers. */
-  readonly observe?: ((frame: Frame) => void) | undefined
+  readonly observe?: ((frame: SharedTopic.Frame) => void) | undefined
 }
 
 /**
@@ -320,7 +301,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const changes = yield* Queue.sliding<void>(1)
   const topics = new Map<string, SharedTopic.SharedTopic>()
   const seats = new Set<SharedTopic.CallerSeat>()
-  const counts = SharedTopic.make()
+  const counts = new SharedTopic.Counts()
   let lastSeat = 0
   let others = ReplicaUse.alone
   /** The use of this process at the last exchange with the other replicas. */
@@ -386,7 +367,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const receiveData = (
     { byRoute }: SharedTopic.TopicConnection,
     text: string,
-    { route, state }: Extract<Incoming, { kind: "data" }>
+    { route, state }: Extract<SharedTopic.Incoming, { kind: "data" }>
   ): void => {
     const shared = byRoute.get(route)
     if (shared === undefined || shared.phase === "leaving") return
@@ -408,12 +389,12 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       for (const seat of seats) {
         if (reached.has(seat)) continue
         reached.add(seat)
-        deliveries.toSeat(seat, new Frame(text, topic))
+        deliveries.toSeat(seat, new SharedTopic.Frame(text, topic))
       }
     }
   }
 
-  const receive = (connection: SharedTopic.TopicConnection, text: string, read: Incoming): void => {
+  const receive = (connection: SharedTopic.TopicConnection, text: string, read: SharedTopic.Incoming): void => {
     /** Returns the topic of a route if it is in the given phase. */
     const inPhase = (route: string | undefined, phase: SharedTopic.SharedTopic["phase"]) => {
       const shared = route === undefined ? undefined : connection.byRoute.get(route)
@@ -458,17 +439,17 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     return undefined
   }
 
-  const start = (topic: Topic, key: string): SharedTopic.SharedTopic | undefined => {
+  const start = (topic: SharedTopic.Topic, key: string): SharedTopic.SharedTopic | undefined => {
     const connection = connections.find(topic)
     if (connection === undefined) return undefined
-    const shared = SharedTopic.makeShared(topic, key, connection)
+    const shared = new SharedTopic.SharedTopic(topic, key, connection)
     topics.set(key, shared)
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)
     return shared
   }
 
-  const subscribe = (seat: SharedTopic.CallerSeat, topic: Topic): void => {
+  const subscribe = (seat: SharedTopic.CallerSeat, topic: SharedTopic.Topic): void => {
     const key = topic.isUnshared ? `${topic.key}#${seat.id}` : topic.key
     const known = topics.get(key) ?? leaving(key)
     if (known !== undefined) {

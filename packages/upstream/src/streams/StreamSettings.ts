@@ -1,6 +1,6 @@
 /** The settings and metrics of streams from upstreams, and the upstream's limits, which the gateway enforces itself. */
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
-import { Age, Count, count, duration, withDefault } from "@trigate/domain/unstable/Setting"
+import { Age, Count, withDefault } from "@trigate/domain/unstable/Setting"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -40,20 +40,8 @@ export const defaults: Limits = {
  */
 const minute = 61_000
 
-/** A limit on the events in any minute. Events beyond the limit wait. */
-export interface MinuteBudget {
-  /** Waits until the next event is allowed, and counts that event. */
-  readonly take: Effect.Effect<void>
-  /** Counts an event that cannot wait. */
-  readonly spend: () => void
-  /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
-  readonly exhaust: () => void
-  /** Returns the number of events that are allowed now. */
-  readonly left: () => number
-}
-
 /** Makes a limit on events per minute. */
-export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
+export const makeMinuteBudget = (most: number) =>
   Effect.map(Clock.Clock, (clock) => {
     // times of the counted events, oldest first
     let taken: Array<number> = []
@@ -62,6 +50,7 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
       if (taken.length > 0 && (taken[0] ?? 0) <= now - minute) taken = taken.filter((at) => at > now - minute)
       return most - taken.length
     }
+    /** Waits until the next event is allowed, and counts that event. */
     const take: Effect.Effect<void> = Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
       if (now >= pausedUntil && current(now) > 0) {
@@ -73,61 +62,55 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
     })
     return {
       take,
-      spend: () => void taken.push(clock.currentTimeMillisUnsafe()),
-      exhaust: () => {
+      /** Counts an event that cannot wait. */
+      spend: (): void => void taken.push(clock.currentTimeMillisUnsafe()),
+      /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
+      exhaust: (): void => {
         pausedUntil = clock.currentTimeMillisUnsafe() + minute
       },
-      left: () => {
+      /** Returns the number of events that are allowed now. */
+      left: (): number => {
         const now = clock.currentTimeMillisUnsafe()
         return now < pausedUntil ? 0 : current(now)
       }
     }
   })
 
+/** A limit on the events in any minute. Events beyond the limit wait. */
+export type MinuteBudget = Effect.Success<ReturnType<typeof makeMinuteBudget>>
+
+const streams = { group: "Streams", needsRestart: true } as const
+
 /** The settings, by member name in a configuration file. */
 export const settings = {
   streamConnections: withDefault("TRIGATE_STREAM_CONNECTIONS", Count, "10", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum concurrent WebSockets to the venue; the venue's limit for an IP address is 10",
-    takes: count
+    ...streams,
+    meaning: "maximum concurrent WebSockets to the venue; the venue's limit for an IP address is 10"
   }),
   streamNewConnections: withDefault("TRIGATE_STREAM_NEW_CONNECTIONS", Count, "30", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum new WebSockets to the venue per minute; the venue's limit for an IP address is 30",
-    takes: count
+    ...streams,
+    meaning: "maximum new WebSockets to the venue per minute; the venue's limit for an IP address is 30"
   }),
   streamSubscriptions: withDefault("TRIGATE_STREAM_SUBSCRIPTIONS", Count, "1000", {
-    group: "Streams",
-    needsRestart: true,
+    ...streams,
     meaning:
-      "maximum distinct subscriptions at the venue, shared fairly between callers; the venue's limit for an IP address is 1000",
-    takes: count
+      "maximum distinct subscriptions at the venue, shared fairly between callers; the venue's limit for an IP address is 1000"
   }),
   streamUsers: withDefault("TRIGATE_STREAM_USERS", Count, "10", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum distinct users in all subscriptions at the venue; the venue's limit for an IP address is 10",
-    takes: count
+    ...streams,
+    meaning: "maximum distinct users in all subscriptions at the venue; the venue's limit for an IP address is 10"
   }),
   streamMessages: withDefault("TRIGATE_STREAM_MESSAGES", Count, "2000", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum messages to the venue per minute; the venue's limit for an IP address is 2000",
-    takes: count
+    ...streams,
+    meaning: "maximum messages to the venue per minute; the venue's limit for an IP address is 2000"
   }),
   streamGrace: withDefault("TRIGATE_STREAM_GRACE", Age, "10 seconds", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "how long a subscription at the venue is retained after its last caller has left",
-    takes: duration
+    ...streams,
+    meaning: "how long a subscription at the venue is retained after its last caller has left"
   }),
   streamCallerUsers: withDefault("TRIGATE_STREAM_CALLER_USERS", Count, "3", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum distinct users in all subscriptions of one caller",
-    takes: count
+    ...streams,
+    meaning: "maximum distinct users in all subscriptions of one caller"
   })
 }
 

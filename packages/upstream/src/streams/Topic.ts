@@ -150,33 +150,22 @@ export class Frame {
 }
 
 /** The counters of a stream hub, since it was made. */
-export interface Counts {
+export class Counts {
   /** Number of frames received from the upstream, by the name of their topic. */
-  readonly frames: Map<string, number>
+  readonly frames = new Map<string, number>()
   /** Number of frames delivered to callers, by the name of their topic. */
-  readonly deliveries: Map<string, number>
+  readonly deliveries = new Map<string, number>()
   /** Number of lost connections, by cause. */
-  readonly reconnects: Map<string, number>
+  readonly reconnects = new Map<string, number>()
   /** Number of gaps in streams that could not be refilled, by the name of the stream's topic. */
-  readonly gaps: Map<string, number>
+  readonly gaps = new Map<string, number>()
   /** Number of rows from refills (queries of data missed while disconnected), by the name of their topic. */
-  readonly refilled: Map<string, number>
+  readonly refilled = new Map<string, number>()
   /** Number of rows with the ID of another row but other content, by the name of their topic. */
-  readonly collisions: Map<string, number>
+  readonly collisions = new Map<string, number>()
   /** Number of frames of unknown channels. */
-  unknown: number
+  unknown = 0
 }
-
-/** Makes the counters, which begin at zero. */
-export const make = (): Counts => ({
-  frames: new Map(),
-  deliveries: new Map(),
-  reconnects: new Map(),
-  gaps: new Map(),
-  refilled: new Map(),
-  collisions: new Map(),
-  unknown: 0
-})
 
 /** Increases the count of a name by `by` (default 1). */
 export const countUp = (counts: Map<string, number>, name: string, by = 1): void => {
@@ -421,73 +410,82 @@ export const inOrder = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   return isSorted ? rows : rows.toSorted((a, b) => a.time - b.time)
 }
 
+/** Minimum number of latest rows that are compared to detect duplicates. */
+const leastRows = 500
+
 /** An upstream subscription and the callers that share it. */
-export interface SharedTopic {
+export class SharedTopic {
   readonly topic: Topic
   readonly key: string
   readonly connection: TopicConnection
   /** The seats that receive the frames of the topic. */
-  readonly seats: Set<CallerSeat>
+  readonly seats = new Set<CallerSeat>()
   /** The callers that subscribed before the upstream accepted the topic. */
-  readonly waiting: Set<CallerSeat>
+  readonly waiting = new Set<CallerSeat>()
   /**
    * `idle`: nothing was sent. `asked`: the upstream has not responded yet. `leaving`: the unsubscription is not
    * confirmed.
    */
-  phase: "idle" | "asked" | "accepted" | "leaving"
-  askedAt: number
+  phase: "idle" | "asked" | "accepted" | "leaving" = "idle"
+  askedAt = 0
   /** Whether the upstream has ever acknowledged the topic, on any connection. */
-  wasAccepted: boolean
+  wasAccepted = false
   /** Whether it is certain that the upstream has accepted the topic, on any connection. */
-  isProven: boolean
+  isProven = false
   /** The number of times that the upstream closed the connection while only this topic could have caused it. */
-  strikes: number
+  strikes = 0
   /** Whether the topic's next frame is its first frame on the current connection. */
-  isFirst: boolean
+  isFirst = true
   /**
    * The time of the topic's first frame, or of its acceptance if it has no initial frame; `undefined` before that time.
    */
-  liveSince: number | undefined
-  lastAt: number | undefined
+  liveSince: number | undefined = undefined
+  lastAt: number | undefined = undefined
   /**
    * The time at which the topic's connection last received anything before the connection was lost; `undefined` before
    * the first loss.
    */
-  lostAt: number | undefined
+  lostAt: number | undefined = undefined
   /** The usual interval between two frames in milliseconds; 0 if unknown. */
-  interval: number
+  interval = 0
   /** Number of consecutive resubscriptions because of silence. */
-  silences: number
-  last: Frame | undefined
+  silences = 0
+  last: Frame | undefined = undefined
   readonly rows: RowHistory
   /**
    * Refilled rows that the upstream may still send. Emptied when the upstream has sent a row newer than
    * `refilledUntil`.
    */
-  readonly refilled: RowSet
+  readonly refilled = new RowSet()
   /** The time of the latest refilled row, in milliseconds. */
-  refilledUntil: number
+  refilledUntil = 0
   /** Frames received during a refill; `undefined` if no refill is running. */
-  buffered: Array<string> | undefined
+  buffered: Array<string> | undefined = undefined
   /** Whether the connection was lost again during a refill. */
-  isRefilledAgain: boolean
+  isRefilledAgain = false
   /** The time at which the last caller left the topic. */
-  emptySince: number | undefined
+  emptySince: number | undefined = undefined
+
+  constructor(topic: Topic, key: string, connection: TopicConnection) {
+    this.topic = topic
+    this.key = key
+    this.connection = connection
+    this.rows = new RowHistory(Math.max(leastRows, topic.rows?.replayed ?? 0))
+  }
 }
 
 /** A connection to the upstream. */
-export interface TopicConnection {
-  readonly id: number
-  readonly byRoute: Map<string, SharedTopic>
+export class TopicConnection {
+  readonly byRoute = new Map<string, SharedTopic>()
   /**
    * Topics that are subscribed one at a time, because one of them may have caused the upstream to close the connection.
    */
-  suspects: Array<SharedTopic>
-  link: Link.Link | undefined
-  fiber: Fiber.Fiber<unknown> | undefined
-  isUp: boolean
+  suspects: Array<SharedTopic> = []
+  link: Link.Link | undefined = undefined
+  fiber: Fiber.Fiber<unknown> | undefined = undefined
+  isUp = false
   /** The time at which the connection last received a message; `undefined` before the first message. */
-  heardAt: number | undefined
+  heardAt: number | undefined = undefined
 }
 
 /** The functions of the stream hub that all seats use. */
@@ -541,36 +539,6 @@ export class CallerSeat implements Seat {
     this.#hub.seats.delete(this)
   }
 }
-
-/** Minimum number of latest rows that are compared to detect duplicates. */
-const leastRows = 500
-
-/** Makes an idle topic of a connection. */
-export const makeShared = (topic: Topic, key: string, connection: TopicConnection): SharedTopic => ({
-  topic,
-  key,
-  connection,
-  seats: new Set(),
-  waiting: new Set(),
-  phase: "idle",
-  askedAt: 0,
-  wasAccepted: false,
-  isProven: false,
-  strikes: 0,
-  isFirst: true,
-  liveSince: undefined,
-  lastAt: undefined,
-  lostAt: undefined,
-  interval: 0,
-  silences: 0,
-  last: undefined,
-  rows: new RowHistory(Math.max(leastRows, topic.rows?.replayed ?? 0)),
-  refilled: new RowSet(),
-  refilledUntil: 0,
-  buffered: undefined,
-  isRefilledAgain: false,
-  emptySince: undefined
-})
 
 /** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0

@@ -10,8 +10,7 @@ import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
-import { Agent } from "undici"
-import type { Dispatcher } from "undici"
+import * as Undici from "undici"
 import { HttpTransport, timedOut, TransportError } from "./HttpTransport.ts"
 import type { TransportRequest, TransportResponse } from "./HttpTransport.ts"
 
@@ -78,12 +77,12 @@ export const errorCode = (error: Error): string =>
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
 
 /** The handler of one dispatched request; completes once. */
-class UndiciAttempt implements Dispatcher.DispatchHandler {
+class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
   #resume: Resume
   #timer: ReturnType<typeof setTimeout>
   #chunks: Array<Uint8Array> = []
-  #controller: Dispatcher.DispatchController | undefined
+  #controller: Undici.Dispatcher.DispatchController | undefined
   #isOver = false
   #size = 0
   #status = 0
@@ -143,17 +142,17 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error("interrupted"))
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController) {
+  onRequestStart(controller: Undici.Dispatcher.DispatchController) {
     if (this.#isOver) controller.abort(new Error("interrupted before it started"))
     else this.#controller = controller
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers) {
+  onResponseStart(_controller: Undici.Dispatcher.DispatchController, status: number, headers: Headers) {
     this.#status = status
     this.#headers = flatten(headers)
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array) {
+  onResponseData(_controller: Undici.Dispatcher.DispatchController, chunk: Uint8Array) {
     const limit = this.#request.maxAnswerBytes
     this.#size += chunk.length
     if (this.#size <= limit) this.#chunks.push(chunk)
@@ -168,7 +167,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     this.#end(decompress(answer, this.#request.maxAnswerBytes))
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
+  onResponseError(_controller: Undici.Dispatcher.DispatchController, error: Error) {
     const sent = this.#sent
     this.#end(
       Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: errorCode(error) }))
@@ -200,7 +199,7 @@ const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
   return place
 }
 
-const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
+const startOver = (dispatcher: Undici.Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
   const attempt = new UndiciAttempt(request, resume)
   const { origin, path } = parseLocation(request.url)
   dispatcher.dispatch({
@@ -218,10 +217,10 @@ const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Re
   return attempt
 }
 
-const agent = (options: Options, settings: Agent.Options) =>
+const agent = (options: Options, settings: Undici.Agent.Options) =>
   Effect.acquireRelease(
     Effect.sync(() =>
-      new Agent({
+      new Undici.Agent({
         ...(options.connections === undefined ? {} : { connections: options.connections }),
         connect: { timeout: 5_000 },
         // HTTP/2 is disabled, because over HTTP/2, undici sends a refused or unanswered request again

@@ -12,31 +12,9 @@ import type { TopicRegistry } from "../../streams/Hub.ts"
 import * as Link from "../../streams/SocketTransport.ts"
 import type { SocketLost, SocketTransport } from "../../streams/SocketTransport.ts"
 import type { MinuteBudget } from "../../streams/StreamSettings.ts"
-import { countUp, Frame, inOrder, isWanted } from "../../streams/Topic.ts"
-import type {
-  CallerSeat,
-  Counts,
-  RowCodec,
-  SharedTopic,
-  StreamProtocol,
-  Topic,
-  TopicConnection,
-  TopicRefill
-} from "../../streams/Topic.ts"
-
-/** Delivers frames, acknowledgements and errors to seats (callers' connections). `flush` ends a batch of deliveries. */
-export interface Deliveries {
-  readonly toSeat: (seat: CallerSeat, frame: Frame) => void
-  readonly toAll: (shared: SharedTopic, frame: Frame) => void
-  /**
-   * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends each of them the initial frame that
-   * the upstream sends for a new subscription.
-   */
-  readonly admit: (shared: SharedTopic) => void
-  readonly refuse: (seat: CallerSeat, topic: Topic, message: string, wasSubscribed: boolean) => void
-  /** Flushes the sinks used since the previous flush. */
-  readonly flush: () => void
-}
+import { countUp, Frame, inOrder, isWanted, TopicConnection } from "../../streams/Topic.ts"
+import type { CallerSeat, Counts, RowCodec, SharedTopic, StreamProtocol } from "../../streams/Topic.ts"
+import type { Topic, TopicRefill } from "../../streams/Topic.ts"
 
 /** Returns the initial frame that the upstream would send for a new subscription; `undefined` if it would send none. */
 const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTopic): Frame | undefined => {
@@ -49,8 +27,11 @@ const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTop
     : new Frame(rows.write(history.latest(rows.replayed), kind), topic)
 }
 
-/** Makes the deliveries of a stream hub. */
-export const makeDeliveries = (counts: Counts): Deliveries => {
+/**
+ * Makes the deliveries of a stream hub: of frames, acknowledgements and errors to seats (callers' connections). `flush`
+ * ends a batch of deliveries.
+ */
+export const makeDeliveries = (counts: Counts) => {
   let dirty: Array<CallerSeat> = []
 
   const touch = (seat: CallerSeat): void => {
@@ -59,18 +40,22 @@ export const makeDeliveries = (counts: Counts): Deliveries => {
     dirty.push(seat)
   }
 
-  const toSeat: Deliveries["toSeat"] = (seat, frame) => {
+  const toSeat = (seat: CallerSeat, frame: Frame): void => {
     seat.sink.deliver(frame)
     touch(seat)
   }
 
   return {
     toSeat,
-    toAll: (shared, frame) => {
+    toAll: (shared: SharedTopic, frame: Frame): void => {
       countUp(counts.deliveries, shared.topic.name, shared.seats.size)
       for (const seat of shared.seats) toSeat(seat, frame)
     },
-    admit: (shared) => {
+    /**
+     * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends each of them the initial frame
+     * that the upstream sends for a new subscription.
+     */
+    admit: (shared: SharedTopic): void => {
       for (const seat of shared.waiting) {
         seat.sink.subscribed(shared.topic)
         touch(seat)
@@ -80,11 +65,12 @@ export const makeDeliveries = (counts: Counts): Deliveries => {
       }
       shared.waiting.clear()
     },
-    refuse: (seat, topic, message, wasSubscribed) => {
+    refuse: (seat: CallerSeat, topic: Topic, message: string, wasSubscribed: boolean): void => {
       seat.sink.refused(topic, message, wasSubscribed)
       touch(seat)
     },
-    flush: () => {
+    /** Flushes the sinks used since the previous flush. */
+    flush: (): void => {
       if (dirty.length === 0) return
       const touched = dirty
       dirty = []
@@ -96,6 +82,8 @@ export const makeDeliveries = (counts: Counts): Deliveries => {
   }
 }
 
+export type Deliveries = ReturnType<typeof makeDeliveries>
+
 /**
  * The source of a frame's rows.
  *
@@ -104,17 +92,6 @@ export const makeDeliveries = (counts: Counts): Deliveries => {
  * - `refill`: the result of a query.
  */
 export type RowSource = "stream" | "overlap" | "refill"
-
-/** Receives the frames of topics. */
-export interface TopicFrames {
-  /**
-   * Delivers a frame of the upstream. `isBuffered` means that the frame was received during a refill; the refill may
-   * contain the same rows.
-   */
-  readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
-  /** Delivers those rows of a frame that callers have not received. */
-  readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
-}
 
 /**
  * Makes the receiver of the topics' frames. Calls `reportGap` if rows may be missing, and `observe` with each state.
@@ -125,7 +102,7 @@ export const makeFrames = (
   reportGap: (shared: SharedTopic, cause: string) => void,
   now: () => number,
   observe?: (frame: Frame) => void
-): TopicFrames => {
+) => {
   /**
    * Delivers rows. An upstream that sends no snapshot does not repeat rows, so only rows that a refill already delivered
    * are omitted.
@@ -141,7 +118,8 @@ export const makeFrames = (
     else if (unseen.length > 0) deliveries.toAll(shared, new Frame(codec.write(unseen, "stream"), shared.topic))
   }
 
-  const receiveRows: TopicFrames["receiveRows"] = (shared, text, source) => {
+  /** Delivers those rows of a frame that callers have not received. */
+  const receiveRows = (shared: SharedTopic, text: string, source: RowSource): void => {
     const { topic } = shared
     const codec = topic.rows
     const read = codec?.read(text)
@@ -178,7 +156,11 @@ export const makeFrames = (
 
   return {
     receiveRows,
-    receive: (shared, text, state, isBuffered = false) => {
+    /**
+     * Delivers a frame of the upstream. `isBuffered` means that the frame was received during a refill; the refill may
+     * contain the same rows.
+     */
+    receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered = false): void => {
       const at = now()
       const { isFirst } = shared
       shared.isFirst = false
@@ -203,30 +185,6 @@ export const makeFrames = (
   }
 }
 
-/** The refills (queries of missed data) of a stream hub. */
-export interface Refills {
-  /**
-   * Queries the missed data of a topic. The topic's frames are buffered during the query.
-   *
-   * If the topic begins with a snapshot, first waits for the snapshot. Then queries only if the snapshot does not reach
-   * back far enough.
-   */
-  readonly start: (shared: SharedTopic) => void
-  /** Delivers a frame, or buffers it during a refill. */
-  readonly receive: (shared: SharedTopic, text: string, state: string | undefined) => void
-}
-
-/** The dependencies of refills. */
-export interface RefillOptions {
-  readonly protocol: StreamProtocol
-  readonly frames: TopicFrames
-  readonly deliveries: Deliveries
-  readonly counts: Counts
-  readonly reportGap: (shared: SharedTopic, cause: string) => void
-  /** Runs an effect in the background, and interrupts it when the stream hub ends. */
-  readonly fork: (effect: Effect.Effect<void>) => void
-}
-
 /** The result of a refill's query. */
 type Loaded = Effect.Success<ReturnType<TopicRefill["load"]>>
 
@@ -247,7 +205,15 @@ const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): bo
 }
 
 /** Makes the refills of a stream hub. */
-export const makeRefills = ({ counts, deliveries, fork, frames, protocol, reportGap }: RefillOptions): Refills => {
+export const makeRefills = ({ counts, deliveries, fork, frames, protocol, reportGap }: {
+  readonly protocol: StreamProtocol
+  readonly frames: ReturnType<typeof makeFrames>
+  readonly deliveries: Deliveries
+  readonly counts: Counts
+  readonly reportGap: (shared: SharedTopic, cause: string) => void
+  /** Runs an effect in the background, and interrupts it when the stream hub ends. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}) => {
   let queued: Array<{ readonly rank: number; readonly loading: Effect.Effect<void> }> = []
   let isRunning = false
 
@@ -324,10 +290,17 @@ export const makeRefills = ({ counts, deliveries, fork, frames, protocol, report
   }
 
   return {
-    start: (shared) => {
+    /**
+     * Queries the missed data of a topic. The topic's frames are buffered during the query.
+     *
+     * If the topic begins with a snapshot, first waits for the snapshot. Then queries only if the snapshot does not
+     * reach back far enough.
+     */
+    start: (shared: SharedTopic): void => {
       if (shared.topic.delivery !== "snapshot") begin(shared)
     },
-    receive: (shared, text, state) => {
+    /** Delivers a frame, or buffers it during a refill. */
+    receive: (shared: SharedTopic, text: string, state: string | undefined): void => {
       if (shared.isFirst && isHoleBefore(shared, text)) {
         shared.isFirst = false
         begin(shared)
@@ -381,30 +354,6 @@ export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedT
   connection.suspects = [...new Set([...suspects, ...connection.suspects])]
 }
 
-/** The upstream connections of a stream hub. */
-export interface TopicConnections {
-  readonly open: ReadonlySet<TopicConnection>
-  /**
-   * Returns a connection that can carry a topic; `undefined` if a further connection would exceed the limit of
-   * connections.
-   */
-  readonly find: (topic: Topic) => TopicConnection | undefined
-  /** Subscribes a topic at the upstream, as soon as its connection is open. */
-  readonly ask: (shared: SharedTopic) => void
-  /** Unsubscribes a topic at the upstream. */
-  readonly leave: (shared: SharedTopic) => void
-  /** Unsubscribes a topic and subscribes it again. */
-  readonly askAgain: (shared: SharedTopic) => void
-  /** Records that the upstream can no longer send frames of a topic. */
-  readonly left: (shared: SharedTopic) => void
-  /**
-   * Subscribes the next topic that may have caused a loss (a suspect), and clears suspects that the upstream has
-   * accepted.
-   */
-  readonly trySuspects: (connection: TopicConnection) => void
-  readonly closeIfEmpty: (connection: TopicConnection) => void
-}
-
 /** The dependencies of upstream connections. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
@@ -429,16 +378,16 @@ export interface Options {
 const tooMany = 429
 
 /** Makes the upstream connections of a stream hub. */
-export const make = (options: Options): TopicConnections => {
+export const make = (options: Options) => {
   const { addresses, counts, deliveries, fork, messages, newConnections, now, protocol, registry, transport } = options
   const open = new Set<TopicConnection>()
-  let lastId = 0
 
   const send = ({ isUp, link }: TopicConnection, text: string, onSent?: () => void): void => {
     if (isUp) link?.send(text, onSent)
   }
 
-  const ask: TopicConnections["ask"] = (shared) => {
+  /** Subscribes a topic at the upstream, as soon as its connection is open. */
+  const ask = (shared: SharedTopic): void => {
     if (!shared.connection.isUp) return
     shared.phase = "asked"
     shared.askedAt = now()
@@ -449,14 +398,18 @@ export const make = (options: Options): TopicConnections => {
     })
   }
 
-  const closeIfEmpty: TopicConnections["closeIfEmpty"] = (connection) => {
+  const closeIfEmpty = (connection: TopicConnection): void => {
     if (connection.byRoute.size > 0) return
     open.delete(connection)
     connection.isUp = false
     connection.fiber?.interruptUnsafe()
   }
 
-  const trySuspects: TopicConnections["trySuspects"] = (connection) => {
+  /**
+   * Subscribes the next topic that may have caused a loss (a suspect), and clears suspects that the upstream has
+   * accepted.
+   */
+  const trySuspects = (connection: TopicConnection): void => {
     for (const cleared of connection.suspects.filter(({ isProven }) => isProven)) {
       if (cleared.phase === "idle") ask(cleared)
     }
@@ -504,15 +457,7 @@ export const make = (options: Options): TopicConnections => {
   }
 
   const connect = (): TopicConnection => {
-    const connection: TopicConnection = {
-      id: ++lastId,
-      byRoute: new Map(),
-      suspects: [],
-      link: undefined,
-      fiber: undefined,
-      isUp: false,
-      heardAt: undefined
-    }
+    const connection = new TopicConnection()
     open.add(connection)
     const running = Effect.flatMap(
       Link.make({
@@ -541,13 +486,17 @@ export const make = (options: Options): TopicConnections => {
   return {
     open,
     ask,
-    closeIfEmpty,
     trySuspects,
-    find: ({ route }) => {
+    /**
+     * Returns a connection that can carry a topic; `undefined` if a further connection would exceed the limit of
+     * connections.
+     */
+    find: ({ route }: Topic): TopicConnection | undefined => {
       for (const connection of open) if (!connection.byRoute.has(route)) return connection
       return options.left(open.size) > 0 ? connect() : undefined
     },
-    leave: (shared) => {
+    /** Unsubscribes a topic at the upstream. */
+    leave: (shared: SharedTopic): void => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)
       else {
         // late frames may still arrive, so the route stays reserved until the upstream has confirmed the unsubscription
@@ -557,11 +506,13 @@ export const make = (options: Options): TopicConnections => {
       }
       closeIfEmpty(shared.connection)
     },
-    askAgain: (shared) => {
+    /** Unsubscribes a topic and subscribes it again. */
+    askAgain: (shared: SharedTopic): void => {
       send(shared.connection, shared.topic.unsubscribe)
       ask(shared)
     },
-    left: (shared) => {
+    /** Records that the upstream can no longer send frames of a topic. */
+    left: (shared: SharedTopic): void => {
       if (isWanted(shared)) ask(shared)
       else registry.forget(shared)
       closeIfEmpty(shared.connection)
