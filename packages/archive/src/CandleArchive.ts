@@ -70,7 +70,7 @@ export const byInterval = (a: Candle.Series, b: Candle.Series): number =>
   (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
 
 /**
- * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
+ * Returns the series of the first {@link Candle.coinsPerPage} coins that follow the coin `after`, ordered by coin and
  * interval.
  */
 export const page = <One extends Candle.Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
@@ -131,7 +131,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   /** Returns the earlier versions of a range's bars, in the order in which they were replaced. */
   readonly earlierVersions: (series: Candle.Series, range: Candle.BarRange) => Archived<ReadonlyArray<EarlierVersion>>
   /**
-   * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
+   * Returns the series of the first {@link Candle.coinsPerPage} coins that follow the coin `after`, ordered by coin and
    * interval. Default: the first coins.
    */
   readonly list: (after?: string) => Archived<ReadonlyArray<SeriesStatus>>

@@ -455,7 +455,7 @@ export const notPermitted = (scope: Caller.Scope, need: Need): GatewayError.NotP
     : undefined
 }
 
-/** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not permit a request. */
+/** Fails with `NotPermitted` if the scope of the {@link Caller.CurrentCaller} does not permit a request. */
 export const permitted = (need: Need): Effect.Effect<void, GatewayError.NotPermitted> =>
   Effect.contextWith((context: Context.Context<never>) => {
     const refused = notPermitted(Context.get(context, Caller.CurrentCaller).scope, need)
