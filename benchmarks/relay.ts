@@ -6,7 +6,7 @@ import { load, type Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
 import { cpuSecondsOf, scratch, type Server, stop } from "./harness/processes.ts"
-import { linesOf, sharesOf } from "./harness/profile.ts"
+import { formatShares, readShares } from "./harness/profile.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import { run } from "./harness/suite.ts"
 
@@ -36,7 +36,7 @@ const printSteps = async (upstream: Server) => {
   const [file] = fs.readdirSync(folder)
   if (file === undefined) return
   console.log(`\nrelay, a receipt: the steps of a call, ${micros.toFixed(0)} µs with the profiler`)
-  for (const line of linesOf(sharesOf(path.join(folder, file), seconds + 1), micros)) console.log(line)
+  for (const line of formatShares(readShares(path.join(folder, file), seconds + 1), micros)) console.log(line)
 }
 
 await run("relay", async () => {

@@ -3,12 +3,12 @@
  *
  * SKIP is how many seconds at the beginning are left out, for the start and until the code is compiled; 15 when not given.
  */
-import { linesOf, sharesOf } from "./harness/profile.ts"
+import { formatShares, readShares } from "./harness/profile.ts"
 
 const [file, skip = "15"] = process.argv.slice(2)
 if (file === undefined) {
   console.error("usage: node benchmarks/shares.ts FILE.cpuprofile [SECONDS TO SKIP]")
   process.exitCode = 2
 } else {
-  for (const line of linesOf(sharesOf(file, Number(skip)))) console.log(line)
+  for (const line of formatShares(readShares(file, Number(skip)))) console.log(line)
 }

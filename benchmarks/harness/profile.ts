@@ -44,10 +44,10 @@ const steps: ReadonlyArray<readonly [step: string, file: RegExp]> = [
 
 const outside = "V8: compiler and garbage collection"
 
-const stepOf = (url: string): string => steps.find(([, file]) => file.test(url))?.[0] ?? outside
+const findStep = (url: string): string => steps.find(([, file]) => file.test(url))?.[0] ?? outside
 
 /** Returns the share of each step of the processor time in a profile, without its first `skip` seconds. */
-export const sharesOf = (file: string, skip: number): ReadonlyMap<string, number> => {
+export const readShares = (file: string, skip: number): ReadonlyMap<string, number> => {
   const { nodes, samples, timeDeltas } = Schema.decodeUnknownSync(Profile)(readFileSync(file, "utf8"))
   const parents = new Map(nodes.flatMap(({ children = [], id }) => children.map((child) => [child, id] as const)))
   const frames = new Map(nodes.map(({ callFrame, id }) => [id, callFrame]))
@@ -57,7 +57,7 @@ export const sharesOf = (file: string, skip: number): ReadonlyMap<string, number
     if (known !== undefined) return known
     const parent = parents.get(id)
     const url = frames.get(id)?.url ?? ""
-    const step = url === "" && parent !== undefined ? stepAt(parent) : stepOf(url)
+    const step = url === "" && parent !== undefined ? stepAt(parent) : findStep(url)
     found.set(id, step)
     return step
   }
@@ -76,7 +76,7 @@ export const sharesOf = (file: string, skip: number): ReadonlyMap<string, number
 }
 
 /** The lines of a table of steps, with the microseconds of a request where its processor time is known. */
-export const linesOf = (shares: ReadonlyMap<string, number>, micros?: number): ReadonlyArray<string> =>
+export const formatShares = (shares: ReadonlyMap<string, number>, micros?: number): ReadonlyArray<string> =>
   [...shares].filter(([, share]) => share >= 0.002).toSorted(([, a], [, b]) => b - a).map(([step, share]) => {
     const cost = micros === undefined ? "" : `${(share * micros).toFixed(1).padStart(7)} µs`
     return `${cost}${(share * 100).toFixed(1).padStart(6)} %  ${step}`

@@ -255,7 +255,7 @@ export interface Options {
 const shown = 2
 
 /** The method and the path of a request. */
-const kindOf = (bytes: Uint8Array): string =>
+const methodAndPath = (bytes: Uint8Array): string =>
   Buffer.from(bytes).toString("latin1").split(/[ ?\r\n]/u, 2).join(" ").slice(0, 80)
 
 /** The pairs that work beside each other, each on its share of the requests. */
@@ -284,7 +284,7 @@ export const compare = Effect.fnUntraced(function*({ folder, requests, seeds }: 
       if (sent % 5000 === 0) progress(started)
       if (found.length === 0) continue
       different++
-      const kind = kindOf(bytesOf(request))
+      const kind = methodAndPath(bytesOf(request))
       const ofKind = (kinds.get(kind) ?? 0) + 1
       kinds.set(kind, ofKind)
       if (ofKind <= shown) {

@@ -62,8 +62,8 @@ export interface Declared<L extends Label = Label, M = unknown> {
 export type Update = (value: number) => void
 
 /**
- * Caches a function of a primitive value. Every request updates several series: a lookup by each label costs a tenth of
- * the walk through the tree of all labels.
+ * Caches a function of a primitive value. Every request updates several series, and one lookup by a label replaces the
+ * walk through the tree of all labels.
  */
 export const remembered = <Key extends string | number, Value>(make: (key: Key) => Value) => {
   const made = new Map<Key, Value>()
