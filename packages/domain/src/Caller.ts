@@ -85,7 +85,7 @@ export type Quota = typeof Quota.Type
 export interface Caller {
   /**
    * Identifies the caller, and does not change when its key is rotated. Format: `key:<name>`, `address:<IP address>` or
-   * `local`.
+   * `local`, or the name of background work.
    */
   readonly id: string
   /** Prefix of the caller's key, for logs; absent for a caller without a key. */
@@ -94,11 +94,17 @@ export interface Caller {
   readonly quota: Quota
 }
 
-/** This process itself (background work, or a program that embeds the services): a caller without restrictions. */
-export const local: Caller = { id: "local", scope: {}, quota: {} }
+/** Returns a caller without restrictions: the owner of background work of this process. */
+export const background = (id: string): Caller => ({ id, scope: {}, quota: {} })
 
-/** The caller on whose behalf a fiber runs. Default: {@link local}. */
-export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
+/** This process itself, such as a program that embeds the services: a caller without restrictions. */
+export const local: Caller = background("local")
+
+/** The owner of work whose owner was not set. A gateway makes no upstream call for it. */
+export const nobody: Caller = background("nobody")
+
+/** The caller on whose behalf a fiber runs, who is charged for its upstream calls. Default: {@link nobody}. */
+export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => nobody })
 
 /** A function that counts the current request against its caller's quota until the returned function is called. */
 export type KeepCounted = () => () => void

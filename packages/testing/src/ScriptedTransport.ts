@@ -2,6 +2,7 @@
  * An `HttpTransport` that responds from a script and records requests. URLs are stored unredacted, because they contain
  * no real keys.
  */
+import { local } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
@@ -43,7 +44,7 @@ export const broken = new TransportError({ sent: "maybe", reason: "Broken", deta
 
 // without rate limits and without ejection of failing upstream URLs: tests of these features make their own pipeline
 const pipeline = (options: Pipeline.Options) =>
-  Pipeline.layerNoDeps({ attempts: 1, ...options }).pipe(
+  Pipeline.layerNoDeps({ owner: local, attempts: 1, ...options }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
   )
 

@@ -8,7 +8,7 @@
  * accepts only read operations, and `once` accepts only once-only operations. No other module sends calls of declared
  * operations; the probes of addresses use the transport directly.
  */
-import { detached } from "@trigate/domain/Caller"
+import { type Caller, detached, local } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure, OnceFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -52,6 +52,8 @@ export interface Options {
    * The header allows the operator of the upstream to correlate calls.
    */
   readonly traceUpstream?: boolean
+  /** Who owns calls without a `CurrentCaller`. Default: such a call is a defect, and nothing is sent. */
+  readonly owner?: Caller
 }
 
 /** The reads of one protocol, and the upstream addresses for each read. */
@@ -189,7 +191,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     outliers: yield* OutlierDetection,
     context: yield* Effect.context(),
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
-    traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
+    traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback,
+    owner: options.owner
   }
   const attempts = Attempts.make(parts, {
     deadline: Duration.toMillis(options.readDeadline ?? defaults.readDeadline),
@@ -250,7 +253,7 @@ export const layerNoDeps = (
 ): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
   Layer.effect(Pipeline, make(options)).pipe(Layer.provide(Digest.layerWebCrypto))
 
-/** The limits of every call, and the policies of one process. */
+/** The limits of every call, and the policies of one process, which owns its calls by default. */
 export interface ProcessOptions extends Options {
   /** The rate limit of each upstream. Default: the venue's weight limit for an IP address, and no limit for nodes. */
   readonly limits?: RateLimiter_.Limits
@@ -290,7 +293,7 @@ export const layer = ({ limits, oneChain = [], ...options }: ProcessOptions = {}
   never,
   HttpTransport
 > =>
-  Layer.provide(layerNoDeps(options), [
+  Layer.provide(layerNoDeps({ owner: local, ...options }), [
     RateLimiter_.layerMemory({ "trading-api": RateLimiter_.defaultWeight, ...limits }),
     OutlierDetection_.layer({ oneChain }),
     ResponseCache.layer()

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { background, CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
@@ -7,6 +8,7 @@ import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport, TransportError } from "@trigate/upstream/transport/HttpTransport"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -219,8 +221,33 @@ describe("a read with one address", () => {
       assert.strictEqual(transport.seen.length, 0)
       assert.deepStrictEqual(given, [1])
     }).pipe(Effect.provide(
-      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+      Pipeline.layerNoDeps({ owner: local, readDeadline: "1 second" }).pipe(
         Layer.provide([transport.layer, slow, OutlierDetection.layerAlways, ResponseCache.layer()])
+      )
+    ))
+  })
+})
+
+describe("a call without an owner", () => {
+  it.effect("is a defect of a gateway, and nothing is sent", () => {
+    const transport = Scripted.make(() => ok)
+    return Effect.gen(function*() {
+      const defect = yield* Effect.flip(Effect.sandbox(read("a")))
+      assert.strictEqual(
+        String(Cause.squash(defect)),
+        "Error: The call of lookUp has no owner: provide CurrentCaller"
+      )
+      assert.strictEqual(transport.seen.length, 0)
+      yield* Effect.provideService(read("a"), CurrentCaller, background("work"))
+      assert.strictEqual(transport.seen.length, 1)
+    }).pipe(Effect.provide(
+      Pipeline.layerNoDeps().pipe(
+        Layer.provide([
+          transport.layer,
+          RateLimiter.layerUnlimited,
+          OutlierDetection.layerAlways,
+          ResponseCache.layer()
+        ])
       )
     ))
   })
@@ -239,7 +266,7 @@ describe("a storm", () => {
       assert.isAtMost(transport.seen.length, 1000 + 200 + 30)
       assert.isAtLeast(transport.seen.length, 1000 + 200)
     }).pipe(Effect.provide(
-      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+      Pipeline.layerNoDeps({ owner: local, readDeadline: "1 second" }).pipe(
         Layer.provide([
           transport.layer,
           RateLimiter.layerUnlimited,
@@ -264,7 +291,7 @@ describe("a storm", () => {
       assert.isAtMost(transport.seen.length, 100 + 20 + 20)
       assert.isAtLeast(transport.seen.length, 100 + 20)
     }).pipe(Effect.provide(
-      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+      Pipeline.layerNoDeps({ owner: local, readDeadline: "1 second" }).pipe(
         Layer.provide([
           transport.layer,
           RateLimiter.layerUnlimited,
@@ -409,7 +436,7 @@ describe("a slow answer", () => {
         false
       ]])
     }).pipe(Effect.provide(
-      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+      Pipeline.layerNoDeps({ owner: local, readDeadline: "1 second" }).pipe(
         Layer.provide([slowToLeave, RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
       )
     ))

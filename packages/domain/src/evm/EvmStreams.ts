@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
+import { type Caller, CurrentCaller } from "../Caller.ts"
 import * as Json from "../encoding/Encoding.ts"
 import { unwrapReason, wrapReason } from "../errors/GatewayError.ts"
 import type { CallFailure, CommonFailure, LogRangeTooWide } from "../errors/GatewayError.ts"
@@ -43,6 +44,8 @@ export interface EvmFrame {
 
 /** Delivers one caller's notifications. */
 export interface EvmSink {
+  /** The owner of the reads of past blocks and logs. */
+  readonly caller: Caller
   readonly deliver: (frame: EvmFrame) => void
   /** Called after all notifications of one poll of the node have been delivered. */
   readonly flush: () => void
@@ -229,6 +232,7 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
         message: `The reader is more than ${maxBehind} notifications behind: read faster, then subscribe again`
       })
       const sink = {
+        caller: yield* CurrentCaller,
         deliver: (frame: EvmFrame) => {
           if (!Queue.offerUnsafe(frames, frame)) Queue.failCauseUnsafe(frames, Cause.fail(slow))
         },

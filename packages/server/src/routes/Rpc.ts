@@ -4,7 +4,7 @@
  * The `id` of a call is returned unchanged, and its result is the upstream's text. The responses of a batch are in the
  * order of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
  */
-import { local } from "@trigate/domain/Caller"
+import type { Scope } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { rpcCodes, UnsupportedMethod, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallError, GatewayError, InvalidRequest } from "@trigate/domain/errors/GatewayError"
@@ -154,6 +154,9 @@ const notCall = notOffered(
   "Unknown route. POST to an endpoint key alone is the layer 2's JSON-RPC, and the body is not a JSON-RPC call; GET /docs lists the routes"
 )
 
+/** The scope of a request without a caller, which the listener does not let through. */
+const nothing: Scope = { classes: [] }
+
 const make = <O extends Operation.Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
   const { envelope, relay } = definition
   const table = new Map(
@@ -168,7 +171,7 @@ const make = <O extends Operation.Operation, Answer extends Answered>(definition
     if (known === undefined) return Effect.fail(unsupported(method))
     const { need, operation } = known
     const refusal = (operation.class === "once" ? Request.foreignRefusal(record) : undefined) ??
-      Operation.notPermitted((record.caller ?? local).scope, need)
+      Operation.notPermitted(record.caller?.scope ?? nothing, need)
     return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
   }
 

@@ -295,6 +295,7 @@ export class RpcSession extends SocketSession.SocketSession {
     this.#around = around
     this.#need = { chain: around.chain, class: "read" }
     this.#sink = {
+      caller: this.caller,
       deliver: (frame) => this.outbox.push(SocketSession.wireBytes(frame)),
       flush: () => this.outbox.flush()
     }

@@ -52,27 +52,38 @@ export interface CallerLimits {
 /** Makes the counters of callers' open sockets and remaining bytes. */
 export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits) => {
   const callers = new Map<string, Traffic & { open: number }>()
+
+  /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
+  const open = ({ id }: Caller): Traffic => {
+    const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
+    callers.set(id, use)
+    use.open++
+    return use
+  }
+
+  const close = ({ id }: Caller): void => {
+    const use = callers.get(id)
+    if (use !== undefined && --use.open === 0) callers.delete(id)
+  }
+
   return {
-    /** Fails if a caller has the maximum number of open sockets and event streams. */
-    admit: ({ id, quota }: Caller): Effect.Effect<void, QuotaExceeded> => {
-      const most = quota.sockets ?? sockets
-      return (callers.get(id)?.open ?? 0) < most
-        ? Exit.void
-        : Exit.fail(
-          new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
-        )
-    },
-    /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
-    open: ({ id }: Caller): Traffic => {
-      const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
-      callers.set(id, use)
-      use.open++
-      return use
-    },
-    close: ({ id }: Caller): void => {
-      const use = callers.get(id)
-      if (use !== undefined && --use.open === 0) callers.delete(id)
-    },
+    /**
+     * Runs the opening of a socket or an event stream, which counts as open until the opening ends. Fails if the caller
+     * has the maximum number.
+     */
+    admit: <A, E, R>(caller: Caller, opening: Effect.Effect<A, E, R>): Effect.Effect<A, E | QuotaExceeded, R> =>
+      Effect.suspend((): Effect.Effect<A, E | QuotaExceeded, R> => {
+        const most = caller.quota.sockets ?? sockets
+        if ((callers.get(caller.id)?.open ?? 0) >= most) {
+          return Exit.fail(
+            new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
+          )
+        }
+        open(caller)
+        return Effect.ensuring(opening, Effect.sync(() => close(caller)))
+      }),
+    open,
+    close,
     /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
     refill: (): void => {
       for (const use of callers.values()) {
@@ -218,8 +229,11 @@ export class Sessions extends Context.Service<Sessions, {
   readonly use: (serving: Serving) => void
   /** Closes the sockets of pages whose origin the new settings do not allow. */
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
-  /** Fails if a caller has the maximum number of open sockets. */
-  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
+  /**
+   * Runs the opening of a socket or an event stream, which counts as open from now on. Fails if the caller has the
+   * maximum number of open sockets.
+   */
+  readonly admit: <A, E, R>(caller: Caller, opening: Effect.Effect<A, E, R>) => Effect.Effect<A, E | QuotaExceeded, R>
   /**
    * Upgrades a request to a WebSocket and starts its session. Then interrupts its own fiber, because the route has no
    * response to send.

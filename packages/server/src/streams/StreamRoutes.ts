@@ -112,7 +112,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     const { upgrade } = request
     if (upgrade === undefined) return Exit.succeed(noUpgrade)
     if (!isHandshake(request)) return Exit.succeed(badHandshake)
-    return Effect.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
+    return sessions.admit(by.caller, sessions.run({ ...by, request, upgrade }, speech))
   }
 
   const socket = (request: Request.IncomingRequest) =>
@@ -156,12 +156,16 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       yield* permitted({ chain: "trading", class: "read", name: subscription.declaration.name })
       topics.set(subscription.key, streams.topicOf(subscription))
     }
-    yield* sessions.admit(caller)
     const from = ResumePosition.parse(Request.header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
-    if (from !== undefined) yield* streams.events.catchUp(from)
     const options = { ...sessions.eventOptions, streams, topics: [...topics.values()], from }
     const headers = request.adapted?.headers ?? Headers.empty
-    return eventResponse(sessions.serve(new Session.EventStream(caller, options), headers, record))
+    return yield* sessions.admit(
+      caller,
+      Effect.map(
+        from === undefined ? Effect.void : streams.events.catchUp(from),
+        () => eventResponse(sessions.serve(new Session.EventStream(caller, options), headers, record))
+      )
+    )
   })
 
   return { socket, events, rpc }
@@ -264,17 +268,22 @@ export const makeTransactions = Effect.gen(function*() {
     const start = yield* startIn(request, query)
     const record = yield* Request.CurrentRequestRecord
     const caller = yield* CurrentCaller
-    yield* sessions.admit(caller)
-    // read before the response begins, so that a failure is still sent with an HTTP status
-    const newest = yield* Effect.mapError(latestPosition({ address: account }), unwrapReason)
-    const after = start ?? newest
-    const texts = open(after).pipe(
-      Stream.map((item) => eventText(event, encode(item), item)),
-      Stream.catch((error) => Stream.succeed(eventText("problem", encodeProblem(unwrapReason(error))))),
-      (items) => Stream.concat(Stream.succeed(eventText("start", JSON.stringify(after), after)), items)
-    )
     const headers = request.adapted?.headers ?? Headers.empty
-    return eventResponse(sessions.serve(new ItemEvents(caller, texts), headers, record))
+    // read before the response begins, so that a failure is still sent with an HTTP status
+    const newest = Effect.mapError(latestPosition({ address: account }), unwrapReason)
+    return yield* sessions.admit(
+      caller,
+      Effect.map(newest, (position) => {
+        const after = start ?? position
+        const texts = open(after).pipe(
+          Stream.map((item) => eventText(event, encode(item), item)),
+          Stream.catch((error) => Stream.succeed(eventText("problem", encodeProblem(unwrapReason(error))))),
+          (items) => Stream.concat(Stream.succeed(eventText("start", JSON.stringify(after), after)), items),
+          Stream.provideService(CurrentCaller, caller)
+        )
+        return eventResponse(sessions.serve(new ItemEvents(caller, texts), headers, record))
+      })
+    )
   })
 
   return {

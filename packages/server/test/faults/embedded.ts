@@ -1,5 +1,6 @@
 /** Services of the gateway in a program of one's own: over any Effect `HttpClient`, or without a server in front. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { local } from "@trigate/domain/Caller"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -32,7 +33,7 @@ type Addresses = ReadonlyArray<FaultyUpstream | string>
 
 // rate limits would end a test of thousands of calls before its faults do
 const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
-  Pipeline.layerNoDeps({ readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
+  Pipeline.layerNoDeps({ owner: local, readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer(), ResponseCache.layer()]),
     Layer.provide(wire)
   )

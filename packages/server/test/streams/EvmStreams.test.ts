@@ -1,6 +1,7 @@
 /** The typed streams of EVM chains: the client's over connections that are lost, and the services' over the sandbox and in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as EvmStreams from "@trigate/client/EvmStreams"
+import { local } from "@trigate/domain/Caller"
 import type { BlockHeader, ReceiptLog } from "@trigate/domain/evm/EvmResources"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
@@ -70,7 +71,7 @@ const network = (feed: EvmFeed.EvmFeed, chain: EvmChain.EvmChain) => {
         params[0] === "logs"
           ? { kind: "logs", filter: {}, hasPositions: true, ...start }
           : { kind: "newHeads", fromBlock: "latest", ...start },
-        { deliver: ({ text }) => this.#deliver(text), flush: () => {} }
+        { caller: local, deliver: ({ text }) => this.#deliver(text), flush: () => {} }
       )
       this.#ends.push(() => subscription.end())
       this.#deliver(JSON.stringify({ jsonrpc: "2.0", id, result: subscription.id }))

@@ -5,6 +5,7 @@
  * Servers return transactions newest first, in pages. Each transaction names its predecessor by logical time and hash,
  * so a walk from the newest transaction back to a known position proves that none is missing in between.
  */
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { HistoryUnavailable, Overloaded, TokenNotFound } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure, InvalidAddress } from "@trigate/domain/errors/GatewayError"
@@ -33,11 +34,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as PartitionedSemaphore from "effect/PartitionedSemaphore"
 import * as RcMap from "effect/RcMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 
@@ -411,16 +412,24 @@ const classify = (error: JettonTransfersFailure): Omit<PageFailure<never>, "erro
   }
 }
 
-/** Makes a limiter that spaces requests evenly, in order of arrival. */
+/** Makes a limiter that spaces requests evenly. The callers who wait take turns. */
 const makePace = (requestsPerSecond: () => number) =>
-  Effect.map(Semaphore.make(1), (turn) => {
+  Effect.map(PartitionedSemaphore.make<string>({ permits: 1 }), (turn) => {
     let next = 0
-    return turn.withPermits(1)(Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
+    const wait = Effect.gen(function*() {
+      const now = Json.monotonicMillis(yield* Clock.Clock)
       if (now < next) yield* Effect.sleep(next - now)
       next = Math.max(now, next) + 1_000 / requestsPerSecond()
-    }))
+    })
+    return Effect.flatMap(CurrentCaller, ({ id }) => turn.withPermit(id)(wait))
   })
+
+/**
+ * Returns the owner of a read that callers share: in the name of the first caller, the caller's quota would limit it for
+ * all callers.
+ */
+const followerOf = (context: Context.Context<never>) =>
+  background(`transactions of ${Context.get(context, CurrentCaller).id}`)
 
 /**
  * Loads the decoder of transaction cells when a stream first needs it. Programs without such streams thus do not load
@@ -436,7 +445,7 @@ interface Source extends Options {
 const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   const pace = yield* makePace(() => source().requestsPerSecond)
   const cells = yield* loadCells
-  // reads that callers share run in this context: in that of the first caller, its quota would limit them for all callers
+  // reads that callers share run in this context
   const context = yield* Effect.context()
   const closed = yield* Deferred.make<void>()
   yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
@@ -476,7 +485,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
           )
       ).pipe(
         Effect.updateContext((of: Context.Context<Scope.Scope>) =>
-          Context.add(context, Scope.Scope, Context.get(of, Scope.Scope))
+          Context.add(Context.add(context, Scope.Scope, Context.get(of, Scope.Scope)), CurrentCaller, followerOf(of))
         )
       ),
     capacity: maxAccounts,
@@ -543,7 +552,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   const wallets = yield* Cache.makeWith((key: string) => {
     const [owner = "", master = ""] = key.split(" ")
     return Effect.flatMap(parseAccounts({ owner, master }), (accounts) => findWallet(...accounts)).pipe(
-      Effect.updateContext((_: Context.Context<never>) => context)
+      Effect.updateContext((of: Context.Context<never>) => Context.add(context, CurrentCaller, followerOf(of)))
     )
   }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 

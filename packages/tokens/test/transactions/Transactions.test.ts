@@ -1,7 +1,7 @@
 /** Streams of transactions and of received jettons against a model of the chain, over a node with faults. */
 import { assert, describe, it } from "@effect/vitest"
 import { beginCell, comment } from "@ton/core"
-import { CurrentCaller } from "@trigate/domain/Caller"
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import { ChainNotConfigured, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/TokenData"
 import type { AccountTransaction, JettonTransfer, Position, StartPosition } from "@trigate/domain/tokens/TokenData"
@@ -251,11 +251,38 @@ describe("reads that callers share", () => {
       yield* passUntil(() => seen.length === 20)
       assert.strictEqual(yield* passing(as("first")(jettonWallet({ owner: account, master }))), wallet)
       assert.deepStrictEqual([...new Set(readers.map(String))].toSorted(), [
-        "getTransactions,local",
+        "getTransactions,transactions of first",
         "page,first",
         "page,second",
-        "runGetMethod,local"
+        "runGetMethod,transactions of first"
       ])
+    }).pipe(Effect.scoped))
+})
+
+describe("callers who wait for the node", () => {
+  it.effect("take turns: a caller with one account is read as often as one with twenty", () =>
+    Effect.gen(function*() {
+      const addresses = Array.from({ length: 21 }, (_, index) => `0:${index.toString(16).padStart(64, "0")}`)
+      const node = makeNode({ histories: new Map(addresses.map((address) => [address, new Array<Row>()])) })
+      const read: Array<string> = []
+      const backend: Pick<TokenBackend, "read"> = {
+        read: (call) =>
+          Effect.flatMap(CurrentCaller, ({ id }) => {
+            read.push(id)
+            return node.read(call)
+          })
+      }
+      const { transactions } = yield* Transactions.make(backend, options)
+      for (const [index, address] of addresses.entries()) {
+        yield* transactions({ address }).pipe(
+          Stream.runDrain,
+          Effect.provideService(CurrentCaller, background(index < 20 ? "greedy" : "modest")),
+          Effect.forkScoped
+        )
+      }
+      yield* passUntil(() => read.length >= 40)
+      const ofModest = read.slice(20, 40).filter((id) => id === "transactions of modest").length
+      assert.isAtLeast(ofModest, 6)
     }).pipe(Effect.scoped))
 })
 

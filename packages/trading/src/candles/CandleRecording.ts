@@ -4,7 +4,7 @@
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/unstable/CandleRecorder"
-import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
@@ -46,7 +46,7 @@ export class Election extends Context.Service<Election, {
 }>()("@trigate/trading/candles/CandleRecording/Election") {}
 
 /** The recorder's identity as a caller. The rate limiter divides the limit among callers. */
-export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
+export const recorder = background("recorder")
 
 const recordingGauge = CandleRecorder.metrics.recording.series({})
 

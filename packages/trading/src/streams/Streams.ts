@@ -8,7 +8,7 @@
  * read again, on behalf of the caller, whose share of the rate limit the read counts against. Two budgets bound these
  * reads: one for each caller, so that a caller's unknown names do not delay the names of others, and one for all.
  */
-import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CallFailure, type UnwrapReason, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { briefOrder } from "@trigate/domain/info/Account"
@@ -250,7 +250,7 @@ export const makeCatalog = (info: Queries): CoinCatalog => {
  * The identity under which refills (queries of missed data) use the rate limiter. Refills never use the capacity that
  * is reserved for actions.
  */
-const refiller: Caller = { id: "streams", scope: {}, quota: {} }
+const refiller = background("streams")
 
 /** The response to a query was not HTTP 200. */
 class QueryRefused extends Data.TaggedError("QueryRefused")<{ readonly status: number }> {}

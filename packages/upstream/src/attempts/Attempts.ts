@@ -10,7 +10,7 @@
  * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
 import { openIssue } from "@trigate/domain/actions/Action"
-import { CurrentCaller, perUpstream } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller, nobody, perUpstream } from "@trigate/domain/Caller"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import {
   OutcomeUnknown,
@@ -106,6 +106,8 @@ export interface Parts {
   readonly maxAnswerBytes: number
   /** Whether an attempt that has a span sends the `traceparent` of this span. */
   readonly traceUpstream: boolean
+  /** Who owns calls without an owner; `undefined` if such a call is a defect. */
+  readonly owner: Caller | undefined
 }
 
 /** The result of an attempt that has ended, and the evidence about the health of the address. */
@@ -210,11 +212,16 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
   const { cost, handler, target, timeout } = attempt
   const clock = Context.get(context, Clock.Clock)
   const isRefresh = Context.get(context, RateLimiter.IsRefresh)
+  const current = Context.get(context, CurrentCaller)
+  const caller = current === nobody ? parts.owner : current
+  if (caller === undefined) {
+    return Effect.die(new Error(`The call of ${attempt.operation} has no owner: provide CurrentCaller`))
+  }
   const ask = {
     upstream: target.label,
     class: attempt.class,
     cost,
-    caller: Context.get(context, CurrentCaller),
+    caller,
     maxWait: isRefresh ? 0 : attempt.maxWait,
     isRefresh
   }

@@ -8,6 +8,7 @@
  * of a block are queried by its number. After a reorg, the logs of replaced blocks are sent again with `removed: true`,
  * before the logs of the new blocks.
  */
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CommonFailure, InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
@@ -15,15 +16,16 @@ import { selects } from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import type { Interest, Subscribe } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as PartitionedSemaphore from "effect/PartitionedSemaphore"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as Batching from "../Batching.ts"
 import type { Settings } from "../Upstream.ts"
 import * as FeedTopics from "./Filters.ts"
@@ -371,7 +373,7 @@ export interface CatchUpOptions {
 /** Maximum number of blocks between a subscription's first block and the latest one. */
 const mostBlocks = 1024n
 
-/** Maximum number of subscriptions that catch up concurrently. */
+/** Maximum number of subscriptions that catch up concurrently. The callers who wait take turns. */
 const concurrency = 2
 
 /**
@@ -395,7 +397,7 @@ const isPassing = ({ group }: CommonFailure): boolean => group === "retry-later"
  * `undefined` if the subscription has missed nothing.
  */
 export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: CatchUpOptions) => {
-  const lock = Semaphore.makeUnsafe(concurrency)
+  const turns = PartitionedSemaphore.makeUnsafe<string>({ permits: concurrency })
 
   /**
    * Reads the block headers from block `from` on. Returns `undefined` if the headers must be read again, because a
@@ -449,13 +451,11 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
 
   const catchUp = Effect.fnUntraced(function*(topic: FeedTopics.FeedTopic, earlier: object | undefined) {
     const { interest } = topic
+    const { id } = yield* CurrentCaller
     // waits for the chain's first known block: without it, the number of missed blocks is unknown. Also waits for the
     // end of a read of new logs that began before the subscription
     const isEarly = () => chain.head() === undefined || (earlier !== undefined && logs.reading() === earlier)
-    while (isEarly()) {
-      if (topic.sinks.size === 0) return
-      yield* Effect.sleep("50 millis")
-    }
+    while (isEarly()) yield* Effect.sleep("50 millis")
     const newest = chain.head()?.number ?? 0n
     if (interest.kind === "newHeads" && interest.fromBlock === "latest") topic.since = newest - 1n
     if (interest.kind === "logs" && interest.fromBlock === undefined) {
@@ -463,9 +463,9 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
       topics.release(topic, [formatPosition(topic.since)])
       return topics.flush()
     }
-    for (let attempts = 1; topic.sinks.size > 0; attempts++) {
+    for (let attempts = 1;; attempts++) {
       const from = topic.since + 1n
-      const found = yield* lock.withPermit(
+      const found = yield* turns.withPermit(id)(
         isLogs(topic) ? logsSince(topic, from, attempts >= mostCatchUpRefusals) : blocksSince(topic, from)
       ).pipe(Effect.catchIf(isPassing, () => Effect.undefined))
       if (found !== undefined) {
@@ -553,7 +553,8 @@ export const make = Effect.fnUntraced(
   function*({ addresses = () => [], ask, pollAtLeast = () => second, serving, ...options }: Options) {
     const clock = yield* Clock.Clock
     const scope = yield* Scope.Scope
-    const fork = Effect.runForkWith(yield* Effect.context())
+    const feedContext = Context.add(yield* Effect.context(), CurrentCaller, background(`feed of ${serving.chain}`))
+    const fork = Effect.runForkWith(feedContext)
     const now = () => clock.currentTimeMillisUnsafe()
     const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
     const syncingRead =
@@ -704,7 +705,10 @@ export const make = Effect.fnUntraced(
       start()
       if (interest.kind === "newPendingTransactions") source.followPending()
       const missed = catchUp(topic)
-      if (missed !== undefined) Fiber.runIn(fork(Effect.andThen(Effect.yieldNow, missed)), scope)
+      const catchingUp = missed === undefined ? undefined : fork(
+        Effect.provideService(Effect.andThen(Effect.yieldNow, missed), CurrentCaller, sink.caller)
+      )
+      if (catchingUp !== undefined) Fiber.runIn(catchingUp, scope)
       if (interest.kind === "syncing") {
         syncing = undefined
         syncingAt = 0
@@ -716,6 +720,7 @@ export const make = Effect.fnUntraced(
           if (isOver) return
           isOver = true
           topics.leave(topic, sink)
+          if (topic.sinks.size === 0) catchingUp?.interruptUnsafe()
           if (interest.kind === "newPendingTransactions") source.followPending()
           if (topics.size() === 0) Fiber.runIn(fork(stopIdle), scope)
         }

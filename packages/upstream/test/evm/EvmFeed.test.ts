@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { background, CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
@@ -51,11 +52,12 @@ const Refusal = Schema.fromJsonString(Schema.Struct({
 const decodeError = (text: string) => Schema.decodeUnknownSync(Refusal)(text).params.error
 const decodeLog = Schema.decodeUnknownSync(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
 
-const sink = () => {
+const sink = (caller = local) => {
   const frames: Array<{ readonly id: string; readonly result: unknown }> = []
   const texts: Array<EvmFrame> = []
   const errors: Array<(typeof Refusal.Type)["params"]["error"]> = []
   return {
+    caller,
     frames,
     texts,
     errors,
@@ -133,6 +135,41 @@ describe("a feed", () => {
       assert.deepStrictEqual(one.heads().map(({ hash }) => hash), chain.blocks.slice(10).map(({ hash }) => hash))
       // a notification is built once for all
       assert.deepStrictEqual(other.texts.map((frame, index) => frame === one.texts[index]), one.texts.map(() => true))
+    }))
+
+  it.effect("reads the past of a subscription in its caller's name, in turns, and stops when the caller leaves", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("heads", { blocks: 500 })
+      const ask = asking(() => chain)
+      const owners: Array<string> = []
+      const feed = yield* EvmFeed.make({
+        serving,
+        ask: (call) =>
+          Effect.flatMap(CurrentCaller, ({ id }) => {
+            owners.push(id)
+            return Effect.delay(ask(call), "10 millis")
+          })
+      })
+      const greedy = sink(background("greedy"))
+      const modest = sink(background("modest"))
+      feed.subscribe({ kind: "newHeads" }, sink())
+      yield* passSeconds(2)
+      const known = owners.length
+      assert.deepStrictEqual([...new Set(owners)], ["feed of layer2"])
+      const many = Array.from(
+        { length: 150 },
+        (_, index) => feed.subscribe({ kind: "newHeads", fromBlock: BigInt(index) }, greedy)
+      )
+      feed.subscribe({ kind: "newHeads", fromBlock: 490n }, modest)
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(modest.heads().map(({ number }) => number).slice(0, 2), ["0x1ea", "0x1eb"])
+      for (const { end } of many) end()
+      const atEnd = owners.filter((owner) => owner === "greedy").length
+      assert.isAbove(atEnd, 100)
+      yield* passSeconds(30)
+      // the reads that were already sent
+      assert.isAtMost(owners.filter((owner) => owner === "greedy").length, atEnd)
+      assert.isAbove(owners.slice(known).filter((owner) => owner === "modest").length, 0)
     }))
 
   it.effect("gives a second equal subscription of a socket an id of its own, and ends each by itself", () =>

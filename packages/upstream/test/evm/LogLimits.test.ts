@@ -1,5 +1,6 @@
 /** Logs over nodes with various limits and various words: the logs are right, in a bounded number of requests. */
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import type { EvmFrame } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import { sample, sampleRuns } from "@trigate/testing/Sample"
@@ -454,6 +455,7 @@ describe("eth_getLogs over a node that refuses", () => {
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterLogs", id), expected)
       const frames: Array<EvmFrame> = []
       backend.subscribe({ kind: "logs", filter: {}, fromBlock: BigInt(from) }, {
+        caller: local,
         deliver: (frame) => void frames.push(frame),
         flush: () => {}
       })

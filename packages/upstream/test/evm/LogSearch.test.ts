@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import { cachedForGood } from "@trigate/domain/operations/Operation"
@@ -333,7 +334,7 @@ describe("eth_getLogs", () => {
       const backend = yield* gateway()
       // as in a server, whose feeds outlive its backends
       const feed = yield* EvmFeed.make({ serving, ask: backend.read })
-      feed.subscribe({ kind: "newHeads" }, { deliver: () => {}, flush: () => {} })
+      feed.subscribe({ kind: "newHeads" }, { caller: local, deliver: () => {}, flush: () => {} })
       yield* passSeconds(2)
       const older = chain.blocks.slice(0, 1)
       chain.extend(20)
