@@ -1,17 +1,13 @@
 /** Stock clients receive the same through the gateway as straight from the venue: only their base URL is changed. */
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import { ccxtPro } from "./clients/ccxtPro.ts"
 import { hyperliquid } from "./clients/hyperliquid.ts"
 import { nktkas } from "./clients/nktkas.ts"
 import type { Client, Payloads } from "./clients/play.ts"
 import { missing, pythonFrames, pythonLibrary } from "./clients/python.ts"
-import { type FakeVenue, fakeVenue } from "./fakeVenue.ts"
-
-class Venue extends Context.Service<Venue, FakeVenue>()("test/streams/clients.test/Venue") {}
+import { fakeVenue } from "./fakeVenue.ts"
 
 /** A subscription's payloads in their order; nothing promises the order of two subscriptions. */
 const byName = (payloads: Payloads) => Map.groupBy(payloads, ([name]) => name)
@@ -27,19 +23,18 @@ const clients: Readonly<Record<string, Client>> = {
 if (missing !== undefined) console.log(`Not run here: hyperliquid-python-sdk itself (${missing})`)
 
 describe("the payloads of", () => {
-  layer(Layer.effect(Venue, fakeVenue()), { excludeTestServices: true })((it) => {
-    for (const [name, client] of Object.entries(clients)) {
-      it.effect(`${name} are those of the venue`, () =>
-        Effect.gen(function*() {
-          const venue = yield* Venue
-          // both times the same, and near the machine's clock, from which clients take their nonces
-          const at = Date.now()
-          const straight = yield* Effect.promise(() => client(venue.url, venue, at))
-          const { url } = yield* hostedGateway({ TRIGATE_TRADING_API_URL: venue.url })
-          const through = yield* Effect.promise(() => client(url, venue, at))
-          assert.isAbove(straight.length, 5)
-          assert.deepStrictEqual(byName(through), byName(straight))
-        }))
-    }
-  })
+  for (const [name, client] of Object.entries(clients)) {
+    it.live(`${name} are those of the venue`, () =>
+      Effect.gen(function*() {
+        // a venue of its own: the gateway of the test before may connect to its venue again while it ends
+        const venue = yield* fakeVenue()
+        // both times the same, and near the machine's clock, from which clients take their nonces
+        const at = Date.now()
+        const straight = yield* Effect.promise(() => client(venue.url, venue, at))
+        const { url } = yield* hostedGateway({ TRIGATE_TRADING_API_URL: venue.url })
+        const through = yield* Effect.promise(() => client(url, venue, at))
+        assert.isAbove(straight.length, 5)
+        assert.deepStrictEqual(byName(through), byName(straight))
+      }))
+  }
 })

@@ -100,8 +100,11 @@ export const background = (id: string): Caller => ({ id, scope: {}, quota: {} })
 /** This process itself, such as a program that embeds the services: a caller without restrictions. */
 export const local: Caller = background("local")
 
-/** The owner of work whose owner was not set. A gateway makes no upstream call for it. */
-export const nobody: Caller = background("nobody")
+/**
+ * The owner of work whose owner was not set: a program that embeds the services, which logs name like {@link local}. A
+ * gateway makes no upstream call for it.
+ */
+export const nobody: Caller = background(local.id)
 
 /** The caller on whose behalf a fiber runs, who is charged for its upstream calls. Default: {@link nobody}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => nobody })

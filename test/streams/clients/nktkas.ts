@@ -41,9 +41,10 @@ const subscriptions: Readonly<Record<string, Listen>> = {
 
 export const nktkas: Client = async (baseUrl, venue, at) => {
   const payloads: Array<readonly [string, unknown]> = []
+  // it connects at once, and a venue made anew ends connections
+  await begin(venue, at)
   const transport = new WebSocketTransport({ url: address(baseUrl), timeout: null })
   const client = new SubscriptionClient({ transport })
-  await begin(venue, at)
   const isOver = Promise.withResolvers<void>()
   let isPlaying = false
   for (const [name, listen] of Object.entries(subscriptions)) {

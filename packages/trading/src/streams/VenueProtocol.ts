@@ -211,6 +211,8 @@ export const protocol: Topic.StreamProtocol = {
       ? `Cannot track more than ${limit} total users.`
       : of === "subscriptions"
       ? `Cannot subscribe to more than ${limit} channels.`
+      : of === "messages"
+      ? `Cannot send more than ${limit} messages per minute.`
       : `Cannot open more than ${limit} connections.`,
   invalid: ({ key }) => invalidSubscription(key)
 }

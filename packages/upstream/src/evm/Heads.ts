@@ -20,7 +20,7 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Link from "../streams/SocketTransport.ts"
-import * as StreamLimits from "../streams/StreamSettings.ts"
+import { makeMinuteBudget } from "../streams/StreamShares.ts"
 
 /** Sends a call to a node under the gateway's read policies. */
 export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
@@ -320,8 +320,8 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const fork = Effect.runForkWith(yield* Effect.context())
   const transport = yield* Effect.serviceOption(Link.SocketTransport)
   const budgets = {
-    connections: yield* StreamLimits.makeMinuteBudget(30),
-    messages: yield* StreamLimits.makeMinuteBudget(600)
+    connections: yield* makeMinuteBudget(30, 0),
+    messages: yield* makeMinuteBudget(600, 0)
   }
   const now = () => clock.currentTimeMillisUnsafe()
   // announced heads; `undefined` requests an immediate poll

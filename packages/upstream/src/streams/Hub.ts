@@ -4,6 +4,7 @@
  * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
  * connecting, sending messages within the rate limit, and refilling (querying data missed while a connection was lost).
  */
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,104 +16,27 @@ import * as TopicConnections from "../internal/streams/TopicConnections.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 import { SocketTransport } from "./SocketTransport.ts"
 import * as StreamLimits from "./StreamSettings.ts"
+import * as StreamShares from "./StreamShares.ts"
 import * as SharedTopic from "./Topic.ts"
 
-/** Maximum number of users for whom capacity is reserved because they have priority. */
-const maxReserved = 3
-
 /**
- * Makes a record of the subscriptions of each caller of a stream hub, without callers at first. `topics` are all current
- * upstream subscriptions of the hub. `familiar` are the users who have priority. `others` returns how much of the same
- * limits is used by other replicas, and `reported` the hub's own use that they know.
+ * Makes the registry over the topics of a stream hub. `open` are all topics that the upstream has not released yet, and
+ * `released` is called after the release of one. `elapsed` is the monotonic clock, in milliseconds.
  */
-export const makeShares = (
-  limits: StreamLimits.Limits,
-  protocol: SharedTopic.StreamProtocol,
-  topics: ReadonlyMap<string, SharedTopic.SharedTopic>,
-  familiar: ReadonlySet<string> | undefined,
-  others: () => ReplicaUse.OtherUse,
-  reported: () => ReplicaUse.Use
-) => {
-  const most = { subscriptions: limits.subscriptions, users: limits.users }
-  /**
-   * The topics of each caller. For each topic, the number of the caller's connections (seats) that are subscribed to
-   * it.
-   */
-  const callers = new Map<string, Map<SharedTopic.SharedTopic, number>>()
-
-  /** Returns the number of users for whom capacity is reserved because they have priority. */
-  const reserved = (users: ReadonlySet<string>): number => {
-    let absent = 0
-    for (const user of familiar ?? []) if (!users.has(user) && ++absent === maxReserved) break
-    return absent
-  }
-
-  const subscriptionsRefusal = (caller: string): string | undefined => {
-    const own = callers.get(caller)
-    const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
-    const shared = reported().subscriptions
-    const known = shared + others().subscriptions
-    const left = ReplicaUse.left(most.subscriptions, known, topics.size - shared, others())
-    // the last tenth of the upstream's limit is reserved for callers below their share
-    return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
-      ? protocol.refusal("subscriptions", most.subscriptions)
-      : undefined
-  }
-
-  const userRefusal = (caller: string, user: string): string | undefined => {
-    const shared = new Set([...others().users, ...others().isCurrent ? [] : reported().users])
-    const users = SharedTopic.distinctUsers(topics.values()).union(shared)
-    if (!users.has(user)) {
-      const left = ReplicaUse.left(most.users, shared.size, users.size - shared.size, others())
-      if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
-        return protocol.refusal("users", most.users)
-      }
-    }
-    const own = SharedTopic.distinctUsers(callers.get(caller)?.keys() ?? [])
-    return !own.has(user) && own.size >= limits.usersOfCaller
-      ? protocol.refusal("users", limits.usersOfCaller)
-      : undefined
-  }
-
-  return {
-    add: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
-      const own = callers.get(caller) ?? new Map<SharedTopic.SharedTopic, number>()
-      callers.set(caller, own)
-      own.set(shared, (own.get(shared) ?? 0) + 1)
-    },
-    remove: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
-      const own = callers.get(caller)
-      const seats = (own?.get(shared) ?? 1) - 1
-      if (seats > 0) own?.set(shared, seats)
-      else own?.delete(shared)
-      if (own?.size === 0) callers.delete(caller)
-    },
-    /**
-     * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
-     * limits.
-     */
-    refusal: (caller: string, topic: SharedTopic.Topic): string | undefined =>
-      subscriptionsRefusal(caller) ?? (topic.user === undefined ? undefined : userRefusal(caller, topic.user)),
-    /** Lowers a limit to the value that the upstream reported. */
-    lower: (of: "subscriptions" | "users", limit: number): void => {
-      most[of] = Math.min(most[of], limit)
-    }
-  }
-}
-
-/** Makes the registry over the topics of a stream hub. */
 export const makeRegistry = (
   topics: Map<string, SharedTopic.SharedTopic>,
-  shares: ReturnType<typeof makeShares>,
+  open: Set<SharedTopic.SharedTopic>,
   deliveries: TopicConnections.Deliveries,
-  now: () => number
+  elapsed: () => number,
+  released: () => void
 ) => {
   const detach = (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
     seat.byKey.delete(shared.topic.key)
     shared.seats.delete(seat)
     shared.waiting.delete(seat)
-    shares.remove(seat, shared)
-    if (!SharedTopic.isWanted(shared)) shared.emptySince = now()
+    if (SharedTopic.isWanted(shared)) return
+    shared.emptySince = elapsed()
+    shared.lastCaller = seat.caller
   }
 
   /** Removes a topic, so that its route can be used by a new topic. */
@@ -121,29 +45,41 @@ export const makeRegistry = (
     const { connection, topic } = shared
     if (connection.byRoute.get(topic.route) === shared) connection.byRoute.delete(topic.route)
     connection.suspects = connection.suspects.filter((each) => each !== shared)
+    open.delete(shared)
+    released()
+  }
+
+  /** Ends a topic for all of its callers. `subscribed` are those who have to be made to subscribe again. */
+  const end = (
+    shared: SharedTopic.SharedTopic,
+    message: string,
+    subscribed: ReadonlySet<SharedTopic.CallerSeat> = new Set(shared.seats)
+  ): void => {
+    for (const seat of [...shared.seats, ...shared.waiting]) {
+      detach(shared, seat)
+      deliveries.refuse(seat, shared.topic, message, subscribed.has(seat))
+    }
   }
 
   return {
     /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
     attach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
+      seat.awaited.delete(shared.topic.key)
       seat.byKey.set(shared.topic.key, shared)
-      shares.add(seat, shared)
       shared.emptySince = undefined
+      shared.lastCaller = seat.caller
       shared.waiting.add(seat)
       if (shared.phase === "accepted") deliveries.admit(shared)
     },
     detach,
     forget,
+    end,
     /**
      * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again,
      * so that no caller should subscribe to it again.
      */
     refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid = false): void => {
-      const subscribed = new Set(isInvalid ? [] : shared.seats)
-      for (const seat of [...shared.seats, ...shared.waiting]) {
-        detach(shared, seat)
-        deliveries.refuse(seat, shared.topic, message, subscribed.has(seat))
-      }
+      end(shared, message, new Set(isInvalid ? [] : shared.seats))
       forget(shared)
     }
   }
@@ -180,7 +116,8 @@ export const makeWatch = (
   topics: Map<string, SharedTopic.SharedTopic>,
   connections: ReturnType<typeof TopicConnections.make>,
   counts: SharedTopic.Counts,
-  grace: number
+  grace: number,
+  leave: (shared: SharedTopic.SharedTopic) => void
 ) => {
   const revive = (shared: SharedTopic.SharedTopic, at: number): void => {
     shared.silences++
@@ -193,10 +130,7 @@ export const makeWatch = (
 
   const watch = (shared: SharedTopic.SharedTopic, at: number): void => {
     const { askedAt, connection, emptySince, phase } = shared
-    if (emptySince !== undefined && at - emptySince >= grace) {
-      topics.delete(shared.key)
-      return connections.leave(shared)
-    }
+    if (emptySince !== undefined && at - emptySince >= grace) return leave(shared)
     if (phase === "asked" && at - askedAt >= responseWithin && connection.link?.isWaiting() === false) {
       connections.ask(shared)
     }
@@ -286,6 +220,19 @@ const lastAsked = (
   return found
 }
 
+/** A subscription that waits until the upstream has released another one. */
+interface Awaiting {
+  readonly seat: SharedTopic.CallerSeat
+  readonly topic: SharedTopic.Topic
+  readonly since: number
+}
+
+/** Maximum milliseconds that a subscription waits. */
+const awaitedFor = 65_000
+
+/** Maximum number of subscriptions of one caller that wait. */
+const mostAwaiting = 100
+
 /** Makes a stream hub. It connects at the first subscription, and closes its connections when its scope closes. */
 export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, replicas, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
@@ -294,12 +241,17 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const scope = yield* Scope.Scope
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = <A>(effect: Effect.Effect<A>): Fiber.Fiber<A> => Fiber.runIn(run(effect), scope)
-  const newConnections = yield* StreamLimits.makeMinuteBudget(limits.newConnections)
-  const messages = yield* StreamLimits.makeMinuteBudget(limits.messages)
+  const newConnections = yield* StreamShares.makeMinuteBudget(limits.newConnections, Math.floor(limits.newConnections / 3))
+  const messages = yield* StreamShares.makeMinuteBudget(limits.messages, Math.floor(limits.messages / 10))
   const now = () => clock.currentTimeMillisUnsafe()
+  const elapsed = () => monotonicMillis(clock)
 
   const changes = yield* Queue.sliding<void>(1)
+  /** The topics that callers can join, by key. */
   const topics = new Map<string, SharedTopic.SharedTopic>()
+  /** All topics that the upstream has not released yet, the oldest first. */
+  const open = new Set<SharedTopic.SharedTopic>()
+  let awaiting: Array<Awaiting> = []
   const seats = new Set<SharedTopic.CallerSeat>()
   const counts = new SharedTopic.Counts()
   let lastSeat = 0
@@ -328,18 +280,21 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   })
 
   const deliveries = TopicConnections.makeDeliveries(counts)
-  const shares = makeShares(limits, protocol, topics, familiar, () => others, () => reported)
-  const registry = makeRegistry(topics, shares, deliveries, now)
-  const frames = TopicConnections.makeFrames(counts, deliveries, reportGap, now, options.observe)
+  const released = () => {
+    if (awaiting.length > 0) fork(Effect.andThen(Effect.yieldNow, Effect.sync(admitAwaiting)))
+  }
+  const registry = makeRegistry(topics, open, deliveries, elapsed, released)
+  const frames = TopicConnections.makeFrames(counts, deliveries, reportGap, { now, elapsed }, options.observe)
+  const connectionsLeft = (used: number) => {
+    const known = reported.connections + others.connections
+    return ReplicaUse.left(limits.connections, known, used - reported.connections, others)
+  }
   const refills = TopicConnections.makeRefills({ protocol, frames, deliveries, counts, reportGap, fork })
   const connections = TopicConnections.make({
     transport,
     addresses,
     protocol,
-    left: (open) => {
-      const known = reported.connections + others.connections
-      return ReplicaUse.left(limits.connections, known, open - reported.connections, others)
-    },
+    left: connectionsLeft,
     others: () => others.connections,
     newConnections,
     messages,
@@ -347,8 +302,20 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     registry,
     deliveries,
     now,
+    elapsed,
     fork,
     onText: (connection, text) => receive(connection, text, protocol.read(text))
+  })
+
+  const shares = StreamShares.make({
+    limits,
+    protocol,
+    topics: open,
+    familiar,
+    connections: connections.open,
+    connectionsLeft: () => connectionsLeft(connections.open.size),
+    others: () => others,
+    reported: () => reported
   })
 
   /** Handles the upstream's acceptance of a topic, for the first time or after a loss. */
@@ -439,32 +406,83 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     return undefined
   }
 
-  const start = (topic: SharedTopic.Topic, key: string): SharedTopic.SharedTopic | undefined => {
-    const connection = connections.find(topic)
-    if (connection === undefined) return undefined
+  /** Subscribes to a topic at the upstream. Returns a limit per minute if the caller has used up its share. */
+  const start = (
+    seat: SharedTopic.CallerSeat,
+    topic: SharedTopic.Topic,
+    key: string
+  ): "messages" | "connections" | undefined => {
+    if (!messages.allows(seat.caller)) return "messages"
+    const connection = connections.find(topic, seat.caller)
+    if (connection === undefined) return "connections"
+    messages.note(seat.caller)
     const shared = new SharedTopic.SharedTopic(topic, key, connection)
     topics.set(key, shared)
+    open.add(shared)
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)
-    return shared
+    registry.attach(shared, seat)
+    connections.ask(shared)
+    return undefined
+  }
+
+  /** Makes a subscription wait until the upstream has released a unit of a limit, or until the caller's next minute. */
+  const wait = ({ seat, since, topic }: Awaiting, message: string): void => {
+    const own = awaiting.filter((each) => each.seat.caller === seat.caller).length
+    if (elapsed() - since < awaitedFor && own < mostAwaiting) {
+      seat.awaited.set(topic.key, topic)
+      return void awaiting.push({ seat, topic, since })
+    }
+    seat.awaited.delete(topic.key)
+    deliveries.refuse(seat, topic, message, false)
+  }
+
+  /** Unsubscribes a topic at the upstream. */
+  const leave = (shared: SharedTopic.SharedTopic): void => {
+    if (topics.get(shared.key) === shared) topics.delete(shared.key)
+    messages.note(shared.lastCaller)
+    connections.leave(shared)
+  }
+
+  const admit = (asked: Awaiting): void => {
+    const { seat, topic } = asked
+    const key = topic.isUnshared ? `${topic.key}#${seat.id}` : topic.key
+    const known = topics.get(key) ?? (awaiting.length === 0 ? leaving(key) : undefined)
+    const admission = shares.admit(seat.caller, topic, known === undefined)
+    if (admission._tag === "Refused") {
+      seat.awaited.delete(topic.key)
+      return deliveries.refuse(seat, topic, admission.message, false)
+    }
+    if (admission._tag === "Behind") {
+      wait(asked, admission.message)
+      for (const shared of admission.released) {
+        registry.end(shared, admission.message)
+        if (shared.phase !== "leaving") leave(shared)
+      }
+      return
+    }
+    if (known === undefined) {
+      const limit = start(seat, topic, key)
+      if (limit !== undefined) {
+        wait(asked, protocol.refusal(limit, limit === "messages" ? limits.messages : limits.connections))
+      }
+      return
+    }
+    topics.set(key, known)
+    registry.attach(known, seat)
+  }
+
+  /** Tries the subscriptions again that wait, in their order. */
+  const admitAwaiting = (): void => {
+    const all = awaiting
+    awaiting = []
+    for (const each of all) if (each.seat.awaited.has(each.topic.key)) admit(each)
+    deliveries.flush()
   }
 
   const subscribe = (seat: SharedTopic.CallerSeat, topic: SharedTopic.Topic): void => {
-    const key = topic.isUnshared ? `${topic.key}#${seat.id}` : topic.key
-    const known = topics.get(key) ?? leaving(key)
-    if (known !== undefined) {
-      topics.set(key, known)
-      registry.attach(known, seat)
-    } else {
-      const refusal = shares.refusal(seat.caller, topic)
-      const shared = refusal === undefined ? start(topic, key) : undefined
-      if (shared === undefined) {
-        deliveries.refuse(seat, topic, refusal ?? protocol.refusal("connections", limits.connections), false)
-      } else {
-        registry.attach(shared, seat)
-        connections.ask(shared)
-      }
-    }
+    if (awaiting.length > 0) admitAwaiting()
+    admit({ seat, topic, since: elapsed() })
     deliveries.flush()
   }
 
@@ -473,8 +491,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       yield* Queue.take(changes)
       const own = {
         connections: connections.open.size,
-        subscriptions: topics.size,
-        users: [...SharedTopic.distinctUsers(topics.values())]
+        subscriptions: open.size,
+        users: [...SharedTopic.distinctUsers(open)]
       }
       others = yield* replicas.exchange(own)
       if (others.isCurrent) reported = own
@@ -484,9 +502,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     yield* Effect.forkIn(Effect.forever(exchanging), scope)
   }
 
-  const watch = makeWatch(topics, connections, counts, Duration.toMillis(limits.grace))
+  const watch = makeWatch(topics, connections, counts, Duration.toMillis(limits.grace), leave)
   const tick = Effect.suspend(() => {
-    watch(now())
+    watch(elapsed())
+    admitAwaiting()
     Queue.offerUnsafe(changes, undefined)
     deliveries.flush()
     return logGaps
@@ -506,7 +525,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return seat
     },
     status: () => {
-      const at = now()
+      const at = elapsed()
       return {
         connections: [...connections.open].filter(({ isUp }) => isUp).length,
         subscriptions: topics.size,

@@ -2,6 +2,7 @@
  * The transport of streams: WebSockets with text messages, and connections that reconnect after a loss and ping while
  * they are idle.
  */
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -17,7 +18,7 @@ import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
-import type { MinuteBudget } from "./StreamSettings.ts"
+import type { MinuteBudget } from "./StreamShares.ts"
 
 /** The connection is closed, or could not be opened. `code` is 1006 if the peer sent no close code. */
 export class SocketLost extends Data.TaggedError("SocketLost")<{
@@ -176,12 +177,14 @@ const soundAfter = 10_000
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { addresses, connections, messages, onDown, onTexts, onUp, ping, transport } = options
   const clock = yield* Clock.Clock
+  const now = () => monotonicMillis(clock)
   const outbox = yield* Queue.unbounded<{ readonly text: string; readonly onSent: (() => void) | undefined }>()
   let isOpen = false
   let isDelayed = false
   let dropped: Deferred.Deferred<never, SocketLost> | undefined
   let place = 0
   let failures = 0
+  let isFirst = true
 
   const send: Link["send"] = (text, onSent) => {
     if (isOpen) Queue.offerUnsafe(outbox, { text, onSent })
@@ -190,7 +193,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const session = Effect.fnUntraced(function*(address: Redacted.Redacted) {
     const lossRequested = yield* Deferred.make<never, SocketLost>()
     const connection = yield* transport.open(address)
-    const openedAt = clock.currentTimeMillisUnsafe()
+    const openedAt = now()
     let receivedAt = openedAt
     let askedAt: number | undefined
     dropped = lossRequested
@@ -200,7 +203,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     onUp()
     const reading = Effect.forever(
       Effect.map(connection.receive, (texts) => {
-        receivedAt = clock.currentTimeMillisUnsafe()
+        receivedAt = now()
         askedAt = undefined
         if (receivedAt - openedAt >= soundAfter) failures = 0
         onTexts(texts)
@@ -210,7 +213,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.flatMap(Queue.take(outbox), ({ onSent, text }) => {
         isDelayed = messages.left() === 0
         return Effect.andThen(
-          messages.take,
+          messages.take(true),
           Effect.suspend(() => {
             isDelayed = false
             onSent?.()
@@ -222,12 +225,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const watching = Effect.forever(Effect.andThen(
       Effect.sleep("1 second"),
       Effect.suspend(() => {
-        const now = clock.currentTimeMillisUnsafe()
-        if (askedAt !== undefined && now - askedAt >= answerWithin) {
+        const at = now()
+        if (askedAt !== undefined && at - askedAt >= answerWithin) {
           return Effect.fail(new SocketLost({ code: 1006, reason: "silent" }))
         }
-        if (askedAt === undefined && now - receivedAt >= quietAfter) {
-          askedAt = now
+        if (askedAt === undefined && at - receivedAt >= quietAfter) {
+          askedAt = at
           // a ping is not queued in the outbox, which may be waiting for the message limit
           messages.spend()
           return connection.send(ping)
@@ -279,7 +282,14 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     drop: (reason) => {
       if (dropped !== undefined) Deferred.doneUnsafe(dropped, Effect.fail(new SocketLost({ code: 1006, reason })))
     },
-    run: Effect.forever(Effect.andThen(pause, Effect.andThen(connections.take, attempt)))
+    run: Effect.forever(Effect.andThen(
+      pause,
+      Effect.suspend(() => {
+        const taken = connections.take(!isFirst)
+        isFirst = false
+        return Effect.andThen(taken, attempt)
+      })
+    ))
   }
   return link
 })

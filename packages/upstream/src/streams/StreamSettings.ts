@@ -1,9 +1,7 @@
 /** The settings and metrics of streams from upstreams, and the upstream's limits, which the gateway enforces itself. */
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import { Age, Count, withDefault } from "@trigate/domain/unstable/Setting"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
 
 /** The limits of an upstream, over all connections of one IP address, and how callers share them. */
 export interface Limits {
@@ -33,51 +31,6 @@ export const defaults: Limits = {
   messages: 2000,
   grace: Duration.seconds(10)
 }
-
-/**
- * The length of a minute in milliseconds, with a margin, because messages may arrive at shorter intervals than the
- * intervals at which they are sent.
- */
-const minute = 61_000
-
-/** Makes a limit on events per minute. */
-export const makeMinuteBudget = (most: number) =>
-  Effect.map(Clock.Clock, (clock) => {
-    // times of the counted events, oldest first
-    let taken: Array<number> = []
-    let pausedUntil = 0
-    const current = (now: number): number => {
-      if (taken.length > 0 && (taken[0] ?? 0) <= now - minute) taken = taken.filter((at) => at > now - minute)
-      return most - taken.length
-    }
-    /** Waits until the next event is allowed, and counts that event. */
-    const take: Effect.Effect<void> = Effect.suspend(() => {
-      const now = clock.currentTimeMillisUnsafe()
-      if (now >= pausedUntil && current(now) > 0) {
-        taken.push(now)
-        return Effect.void
-      }
-      const wait = Math.max(pausedUntil - now, current(now) > 0 ? 0 : (taken[0] ?? now) + minute - now, 1)
-      return Effect.andThen(Effect.sleep(Duration.millis(wait)), take)
-    })
-    return {
-      take,
-      /** Counts an event that cannot wait. */
-      spend: (): void => void taken.push(clock.currentTimeMillisUnsafe()),
-      /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
-      exhaust: (): void => {
-        pausedUntil = clock.currentTimeMillisUnsafe() + minute
-      },
-      /** Returns the number of events that are allowed now. */
-      left: (): number => {
-        const now = clock.currentTimeMillisUnsafe()
-        return now < pausedUntil ? 0 : current(now)
-      }
-    }
-  })
-
-/** A limit on the events in any minute. Events beyond the limit wait. */
-export type MinuteBudget = Effect.Success<ReturnType<typeof makeMinuteBudget>>
 
 const streams = { group: "Streams", needsRestart: true } as const
 

@@ -121,7 +121,7 @@ export interface StreamProtocol {
   readonly ping: string
   readonly read: (text: string) => Incoming
   /** Returns the upstream's message for a request beyond a limit. */
-  readonly refusal: (of: "users" | "subscriptions" | "connections", limit: number) => string
+  readonly refusal: (of: "users" | "subscriptions" | "connections" | "messages", limit: number) => string
   /** Returns the upstream's message for an unacceptable subscription. */
   readonly invalid: (topic: Topic) => string
 }
@@ -428,6 +428,8 @@ export class SharedTopic {
    */
   phase: "idle" | "asked" | "accepted" | "leaving" = "idle"
   askedAt = 0
+  /** The time at which the subscription was sent last. */
+  resumedAt = 0
   /** Whether the upstream has ever acknowledged the topic, on any connection. */
   wasAccepted = false
   /** Whether it is certain that the upstream has accepted the topic, on any connection. */
@@ -463,8 +465,10 @@ export class SharedTopic {
   buffered: Array<string> | undefined = undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain = false
-  /** The time at which the last caller left the topic. */
+  /** The time, by the monotonic clock, at which the last caller left the topic. */
   emptySince: number | undefined = undefined
+  /** The caller who subscribed last. It owns the topic while nobody is subscribed, until the upstream has released it. */
+  lastCaller = ""
 
   constructor(topic: Topic, key: string, connection: TopicConnection) {
     this.topic = topic
@@ -501,6 +505,8 @@ export class CallerSeat implements Seat {
   readonly caller: string
   readonly sink: Sink
   readonly byKey = new Map<string, SharedTopic>()
+  /** The topics whose subscription waits until the upstream has released another one. */
+  readonly awaited = new Map<string, Topic>()
   /** Whether frames were delivered since the last flush. */
   isDirty = false
   readonly #hub: SeatHub
@@ -513,15 +519,15 @@ export class CallerSeat implements Seat {
   }
 
   topics(): Iterable<Topic> {
-    return Array.from(this.byKey.values(), ({ topic }) => topic)
+    return [...Array.from(this.byKey.values(), ({ topic }) => topic), ...this.awaited.values()]
   }
 
   size(): number {
-    return this.byKey.size
+    return this.byKey.size + this.awaited.size
   }
 
   has({ key }: Topic): boolean {
-    return this.byKey.has(key)
+    return this.byKey.has(key) || this.awaited.has(key)
   }
 
   subscribe(topic: Topic): void {
@@ -531,10 +537,11 @@ export class CallerSeat implements Seat {
   unsubscribe({ key }: Topic): boolean {
     const shared = this.byKey.get(key)
     if (shared !== undefined) this.#hub.detach(shared, this)
-    return shared !== undefined
+    return this.awaited.delete(key) || shared !== undefined
   }
 
   leave(): void {
+    this.awaited.clear()
     for (const shared of this.byKey.values()) this.#hub.detach(shared, this)
     this.#hub.seats.delete(this)
   }
@@ -542,6 +549,12 @@ export class CallerSeat implements Seat {
 
 /** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
+
+/** Returns the callers who use a topic, or the last one who did. */
+export const owners = (shared: SharedTopic): ReadonlyArray<string> =>
+  isWanted(shared)
+    ? Array.from(new Set([...shared.seats, ...shared.waiting]), ({ caller }) => caller)
+    : [shared.lastCaller]
 
 /** Returns whether a topic has no initial frame. Such a topic is live as soon as the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0

@@ -11,7 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import type { TopicRegistry } from "../../streams/Hub.ts"
 import * as Link from "../../streams/SocketTransport.ts"
 import type { SocketLost, SocketTransport } from "../../streams/SocketTransport.ts"
-import type { MinuteBudget } from "../../streams/StreamSettings.ts"
+import type { MinuteBudget } from "../../streams/StreamShares.ts"
 import { countUp, Frame, inOrder, isWanted, TopicConnection } from "../../streams/Topic.ts"
 import type { CallerSeat, Counts, RowCodec, SharedTopic, StreamProtocol } from "../../streams/Topic.ts"
 import type { Topic, TopicRefill } from "../../streams/Topic.ts"
@@ -100,7 +100,7 @@ export const makeFrames = (
   counts: Counts,
   deliveries: Deliveries,
   reportGap: (shared: SharedTopic, cause: string) => void,
-  now: () => number,
+  { elapsed, now }: { readonly now: () => number; readonly elapsed: () => number },
   observe?: (frame: Frame) => void
 ) => {
   /**
@@ -161,7 +161,7 @@ export const makeFrames = (
      * contain the same rows.
      */
     receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered = false): void => {
-      const at = now()
+      const at = elapsed()
       const { isFirst } = shared
       shared.isFirst = false
       if (shared.lastAt !== undefined && !isFirst) {
@@ -171,7 +171,7 @@ export const makeFrames = (
       shared.isProven = true
       shared.silences = 0
       if (shared.topic.delivery === "state") {
-        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
+        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, now())
         shared.last = frame
         observe?.(frame)
         deliveries.toAll(shared, frame)
@@ -180,7 +180,7 @@ export const makeFrames = (
         if ((shared.rows.newest?.time ?? 0) > shared.refilledUntil) shared.refilled.clear()
       }
       shared.lastAt = at
-      shared.liveSince ??= at
+      shared.liveSince ??= now()
     }
   }
 }
@@ -243,7 +243,7 @@ export const makeRefills = ({ counts, deliveries, fork, frames, protocol, report
 
   const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
     const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
-    const lost = { from: shared.lostAt ?? since, to: shared.askedAt }
+    const lost = { from: shared.lostAt ?? since, to: shared.resumedAt }
     const done = (loaded: Loaded | undefined): void => {
       // the buffer overflowed: the stream continued without the refill
       if (shared.buffered === undefined) return
@@ -369,6 +369,8 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
+  /** The monotonic clock, in milliseconds. */
+  readonly elapsed: () => number
   /** Runs an effect in the background, and interrupts it when the stream hub ends. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
@@ -379,23 +381,27 @@ const tooMany = 429
 
 /** Makes the upstream connections of a stream hub. */
 export const make = (options: Options) => {
-  const { addresses, counts, deliveries, fork, messages, newConnections, now, protocol, registry, transport } = options
+  const { addresses, counts, deliveries, elapsed, fork, messages, newConnections, now, protocol, registry, transport } =
+    options
   const open = new Set<TopicConnection>()
 
   const send = ({ isUp, link }: TopicConnection, text: string, onSent?: () => void): void => {
     if (isUp) link?.send(text, onSent)
   }
 
+  const asked = (shared: SharedTopic): void => {
+    shared.askedAt = elapsed()
+    shared.resumedAt = now()
+  }
+
   /** Subscribes a topic at the upstream, as soon as its connection is open. */
   const ask = (shared: SharedTopic): void => {
     if (!shared.connection.isUp) return
     shared.phase = "asked"
-    shared.askedAt = now()
+    asked(shared)
     shared.isFirst = true
     // the message may be delayed by the message limit
-    send(shared.connection, shared.topic.subscribe, () => {
-      shared.askedAt = now()
-    })
+    send(shared.connection, shared.topic.subscribe, () => asked(shared))
   }
 
   const closeIfEmpty = (connection: TopicConnection): void => {
@@ -442,7 +448,7 @@ export const make = (options: Options) => {
     connection.isUp = false
     if (!wasOpen) return lost.status === tooMany ? onRefused(connection) : undefined
     countUp(counts.reconnects, lost.reason === "silent" || lost.reason === "stale" ? lost.reason : "closed")
-    const suspects = young(connection, lost, now())
+    const suspects = young(connection, lost, elapsed())
     const culprit = findCulprit(suspects)
     for (const shared of connection.byRoute.values()) {
       if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
@@ -489,11 +495,13 @@ export const make = (options: Options) => {
     trySuspects,
     /**
      * Returns a connection that can carry a topic; `undefined` if a further connection would exceed the limit of
-     * connections.
+     * connections, or the caller's share of new ones.
      */
-    find: ({ route }: Topic): TopicConnection | undefined => {
+    find: ({ route }: Topic, caller: string): TopicConnection | undefined => {
       for (const connection of open) if (!connection.byRoute.has(route)) return connection
-      return options.left(open.size) > 0 ? connect() : undefined
+      if (options.left(open.size) <= 0 || !newConnections.allows(caller)) return undefined
+      newConnections.note(caller)
+      return connect()
     },
     /** Unsubscribes a topic at the upstream. */
     leave: (shared: SharedTopic): void => {
@@ -501,7 +509,7 @@ export const make = (options: Options) => {
       else {
         // late frames may still arrive, so the route stays reserved until the upstream has confirmed the unsubscription
         shared.phase = "leaving"
-        shared.askedAt = now()
+        shared.askedAt = elapsed()
         send(shared.connection, shared.topic.unsubscribe)
       }
       closeIfEmpty(shared.connection)
