@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import { CurrentKeepCounted, detached } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -42,7 +43,7 @@ const reading = Effect.fnUntraced(function*(
   const script = Scripted.make(react)
   const targets = Scripted.targets(...hosts)
   const context = yield* Layer.build(
-    Pipeline.layerNoDeps().pipe(
+    Pipeline.layerNoDeps({ owner: local }).pipe(
       Layer.provide([
         RateLimiter.layerMemory({ layer2: limit }),
         Layer.provide(OutlierDetection.layer(), script.layer),

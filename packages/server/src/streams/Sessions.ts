@@ -7,6 +7,7 @@
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { CommonFailure, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
@@ -358,7 +359,7 @@ export const make = Effect.fnUntraced(function*(
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
   const fork = Effect.runForkWith(context)
-  const now = () => clock.currentTimeMillisUnsafe()
+  const now = () => monotonicMillis(clock)
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const callers = makeUse(options)
@@ -388,7 +389,7 @@ export const make = Effect.fnUntraced(function*(
     const { caller, id, openedAt, outbox, received, route } = session
     countClosed(caller, reason, outbox.conflated)
     current.get()?.log.write?.({
-      time: now(),
+      time: clock.currentTimeMillisUnsafe(),
       id,
       method: "GET",
       route,

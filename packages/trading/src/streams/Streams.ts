@@ -135,7 +135,7 @@ const makeList = (
 
   /** Reads the list, or waits for the read in progress. Returns whether it succeeded. */
   const attempt = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = Json.monotonicMillis(yield* Clock.Clock)
     // an unreachable venue is queried again after a second, not for each subscription
     if (!reads.has("") && failedAt !== undefined && now - failedAt < 1000) return false
     return yield* Effect.matchEager(reads.run({ key: "", ask: read }), {
@@ -154,10 +154,10 @@ const makeList = (
     const isNew = () => ended > before
     if (ended === 0 && !(yield* attempt)) return names.has(name) ? "known" : "unavailable"
     if (names.has(name)) return "known"
-    const since = yield* Clock.currentTimeMillis
+    const since = Json.monotonicMillis(yield* Clock.Clock)
     if (!isNew() && ofCaller((yield* CurrentCaller).id, since) > 0) return "limited"
     while (!isNew()) {
-      const now = yield* Clock.currentTimeMillis
+      const now = Json.monotonicMillis(yield* Clock.Clock)
       const wait = reads.has("") ? 0 : ofAll("", now)
       if (now + wait - since > longestWait) return "limited"
       if (wait > 0) yield* Effect.sleep(wait)

@@ -179,8 +179,8 @@ const send = <A>(
 ): Effect.Effect<A> => {
   const { body, cost, handler, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
-  const start = clock.currentTimeMillisUnsafe()
-  const took = () => clock.currentTimeMillisUnsafe() - start
+  const start = monotonicMillis(clock)
+  const took = () => monotonicMillis(clock) - start
   const end = (ended: Ended<A>): A => {
     meter.attempted(cost, ended.outcome, took(), ended.rows)
     permits.refund(RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended))
@@ -540,7 +540,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
 
   /** Takes a token from the budget of the intended upstream, even if a different upstream serves the call. */
   #withdraw(): boolean {
-    return this.#shared.budgets[this.#read.targets[0].label].withdraw(this.#clock.currentTimeMillisUnsafe())
+    return this.#shared.budgets[this.#read.targets[0].label].withdraw(monotonicMillis(this.#clock))
   }
 
   #meterAt(target: Target): Meter {

@@ -224,9 +224,9 @@ export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], con
     Effect.withFiber((fiber) => {
       const { body, path } = questions[target.label]
       const clock = fiber.getRef(Clock.Clock)
-      const start = clock.currentTimeMillisUnsafe()
+      const start = Utf8.monotonicMillis(clock)
       const count = (outcome: Attempts.AttemptOutcome) => {
-        const took = clock.currentTimeMillisUnsafe() - start
+        const took = Utf8.monotonicMillis(clock) - start
         findMeter(target.label, "probe").attempted(cost, outcome, took, 0)
       }
       const sent = transport.send({
@@ -398,7 +398,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const name = targetName(address.target)
       yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} consecutive attempts and its probe failed`)
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
-        address.ejectedUntil = clock.currentTimeMillisUnsafe() + pause
+        address.ejectedUntil = Utf8.monotonicMillis(clock) + pause
         yield* Effect.sleep(pause)
         if (yield* passes) break
       }
@@ -448,7 +448,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     choose: (targets) => {
       // the usual case is checked first, because this function runs for every call
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
-      const now = clock.currentTimeMillisUnsafe()
+      const now = Utf8.monotonicMillis(clock)
       const candidates = targets.flatMap((target) => {
         const address = findState(target)
         if (address.deferredUntil <= now) address.deferredUntil = 0
@@ -476,7 +476,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       address.phase = "suspect"
       run(judge(address, signal))
     },
-    defer: (target, millis) => findState(target).defer(millis, clock.currentTimeMillisUnsafe())
+    defer: (target, millis) => findState(target).defer(millis, Utf8.monotonicMillis(clock))
   })
 })
 

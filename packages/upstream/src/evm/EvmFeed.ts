@@ -192,7 +192,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
   const queryBlock = (block: HeadChain.Header, filter: object) =>
     Effect.suspend(() => {
-      const now = clock.currentTimeMillisUnsafe()
+      const now = Json.monotonicMillis(clock)
       if (refusesHashes.at(now) === true) return queryByNumber(block)
       const queried = queryTexts({ ...filter, blockHash: block.hash })
       // the first attempt may have been refused because of its filter
@@ -555,7 +555,7 @@ export const make = Effect.fnUntraced(
     const scope = yield* Scope.Scope
     const feedContext = Context.add(yield* Effect.context(), CurrentCaller, background(`feed of ${serving.chain}`))
     const fork = Effect.runForkWith(feedContext)
-    const now = () => clock.currentTimeMillisUnsafe()
+    const now = () => Json.monotonicMillis(clock)
     const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
     const syncingRead =
       EvmReads.relayedReads({ eth_syncing: EvmReads.standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]

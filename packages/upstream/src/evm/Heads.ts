@@ -323,7 +323,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     connections: yield* makeMinuteBudget(30, 0),
     messages: yield* makeMinuteBudget(600, 0)
   }
-  const now = () => clock.currentTimeMillisUnsafe()
+  const now = () => Json.monotonicMillis(clock)
   // announced heads; `undefined` requests an immediate poll
   const arrivals = yield* Queue.unbounded<Header | undefined>()
   let headAt: number | undefined

@@ -8,6 +8,7 @@
  * While the store of the reports is unreachable, each replica may take, beyond its last report, an equal share of what
  * was free then: {@link left}.
  */
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -124,15 +125,15 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
   })
   let others = alone
   /** The time, in milliseconds, at which a replica that has not reported again since an outage has ended. */
-  let currentAt = 0
+  let currentAt = Number.NEGATIVE_INFINITY
   return ReplicaUse.of({
     exchange: (own) =>
       state.orElse(
         exchange(replica, encodeReport(own)).pipe(
           Effect.flatMap(decodeReports),
-          Effect.zipWith(Clock.currentTimeMillis, (reports, now) => {
+          Effect.zipWith(Clock.Clock, (reports, clock) => {
             // a store that was restarted without its data lacks the reports of the others at first
-            if (now < currentAt && reports.length < others.replicas) return others
+            if (monotonicMillis(clock) < currentAt && reports.length < others.replicas) return others
             others = {
               connections: reports.reduce((sum, { connections }) => sum + connections, 0),
               subscriptions: reports.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
@@ -143,8 +144,8 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
             return others
           })
         ),
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          currentAt = now + expiresAfter
+        Effect.map(Clock.Clock, (clock) => {
+          currentAt = monotonicMillis(clock) + expiresAfter
           others = { ...others, isCurrent: false }
           return others
         })

@@ -5,6 +5,7 @@ import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import type { Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import type { Row, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -318,6 +319,52 @@ describe("limits that replicas share", () => {
       for (let second = 1; second < 5; second++) assert.deepStrictEqual(yield* ask, { ...known, isCurrent: false })
       assert.deepStrictEqual(yield* ask, ReplicaUse.alone)
     }))
+})
+
+describe("a system clock that is set", () => {
+  for (const hours of [-1, 2]) {
+    it.effect(`by ${hours} hours neither delays nor ends a stream`, () =>
+      Effect.gen(function*() {
+        const clock = yield* Clock.Clock
+        let shift = 0
+        const millis = () => clock.currentTimeMillisUnsafe() + shift
+        const nanos = () => BigInt(millis()) * 1_000_000n
+        const shifted: Clock.Clock = {
+          currentTimeMillisUnsafe: millis,
+          currentTimeMillis: Effect.sync(millis),
+          currentTimeNanosUnsafe: nanos,
+          currentTimeNanos: Effect.sync(nanos),
+          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+          monotonicTimeNanos: clock.monotonicTimeNanos,
+          sleep: (duration) => clock.sleep(duration)
+        }
+        const { at, hub, sockets } = yield* Effect.provideService(
+          setup({ grace: Duration.seconds(10) }),
+          Clock.Clock,
+          shifted
+        )
+        const one = caller(hub, "one")
+        one.seat.subscribe(stateTopic("a"))
+        yield* settle
+        at(0).push("ok a", "a=1")
+        yield* settle
+        shift = hours * 3_600_000
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual(sockets.open().length, 1)
+        at(0).close()
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(at(1).sent, ["+a"])
+        for (const key of ["b", "c", "d"]) one.seat.subscribe(stateTopic(key))
+        yield* settle
+        assert.deepStrictEqual(at(1).sent, ["+a", "+b", "+c", "+d"])
+        at(1).push("ok a", "a=2")
+        yield* settle
+        assert.isTrue(one.seen.includes("a=2"))
+        one.seat.leave()
+        yield* TestClock.adjust("11 seconds")
+        assert.deepStrictEqual(at(1).sent.slice(-4), ["-a", "-b", "-c", "-d"])
+      }))
+  }
 })
 
 describe("places for users", () => {
