@@ -106,7 +106,7 @@ export const local: Caller = background("local")
  */
 export const nobody: Caller = background(local.id)
 
-/** The caller on whose behalf a fiber runs, who is charged for its upstream calls. Default: {@link nobody}. */
+/** The caller on whose behalf a fiber runs, and to whom its upstream calls are charged. Default: {@link nobody}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => nobody })
 
 /** A function that counts the current request against its caller's quota until the returned function is called. */

@@ -52,7 +52,7 @@ export interface Options {
    * The header allows the operator of the upstream to correlate calls.
    */
   readonly traceUpstream?: boolean
-  /** Who owns calls without a `CurrentCaller`. Default: such a call is a defect, and nothing is sent. */
+  /** The owner of calls without a `CurrentCaller`. Default: such a call is a defect, and nothing is sent. */
   readonly owner?: Caller
 }
 

@@ -428,7 +428,7 @@ const makePace = (requestsPerSecond: () => number) =>
  * Returns the owner of a read that callers share: in the name of the first caller, the caller's quota would limit it for
  * all callers.
  */
-const followerOf = (context: Context.Context<never>) =>
+const findFollower = (context: Context.Context<never>) =>
   background(`transactions of ${Context.get(context, CurrentCaller).id}`)
 
 /**
@@ -485,7 +485,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
           )
       ).pipe(
         Effect.updateContext((of: Context.Context<Scope.Scope>) =>
-          Context.add(Context.add(context, Scope.Scope, Context.get(of, Scope.Scope)), CurrentCaller, followerOf(of))
+          Context.add(Context.add(context, Scope.Scope, Context.get(of, Scope.Scope)), CurrentCaller, findFollower(of))
         )
       ),
     capacity: maxAccounts,
@@ -552,7 +552,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   const wallets = yield* Cache.makeWith((key: string) => {
     const [owner = "", master = ""] = key.split(" ")
     return Effect.flatMap(parseAccounts({ owner, master }), (accounts) => findWallet(...accounts)).pipe(
-      Effect.updateContext((of: Context.Context<never>) => Context.add(context, CurrentCaller, followerOf(of)))
+      Effect.updateContext((of: Context.Context<never>) => Context.add(context, CurrentCaller, findFollower(of)))
     )
   }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 

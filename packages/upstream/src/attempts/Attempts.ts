@@ -106,7 +106,7 @@ export interface Parts {
   readonly maxAnswerBytes: number
   /** Whether an attempt that has a span sends the `traceparent` of this span. */
   readonly traceUpstream: boolean
-  /** Who owns calls without an owner; `undefined` if such a call is a defect. */
+  /** The owner of calls that have none; `undefined` if such a call is a defect. */
   readonly owner: Caller | undefined
 }
 

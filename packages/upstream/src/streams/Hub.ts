@@ -241,7 +241,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const scope = yield* Scope.Scope
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = <A>(effect: Effect.Effect<A>): Fiber.Fiber<A> => Fiber.runIn(run(effect), scope)
-  const newConnections = yield* StreamShares.makeMinuteBudget(limits.newConnections, Math.floor(limits.newConnections / 3))
+  const newConnections = yield* StreamShares.makeMinuteBudget(
+    limits.newConnections,
+    Math.floor(limits.newConnections / 3)
+  )
   const messages = yield* StreamShares.makeMinuteBudget(limits.messages, Math.floor(limits.messages / 10))
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => monotonicMillis(clock)

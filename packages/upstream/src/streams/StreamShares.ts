@@ -2,8 +2,8 @@
  * How callers share an upstream's stream limits. Each unit of a limit, such as a subscription, has owners until the
  * upstream has released it: the callers who use it, or the last one who did.
  *
- * While units are free, a caller can take as many as it likes. Where none is free, units without callers go first. Then a
- * caller below its share takes a unit from a caller above: the newest of the caller with the most.
+ * While units are free, the number of units of a caller is not limited. If none is free, units without callers are ended
+ * first. Then a caller below its share takes a unit from a caller above: the newest of the caller with the most.
  */
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
@@ -22,7 +22,7 @@ interface Ledger {
   readonly capacity: number
 }
 
-const callersOf = (unit: Unit): Set<string> => new Set(unit.flatMap((shared) => Topics.owners(shared)))
+const findCallers = (unit: Unit): Set<string> => new Set(unit.flatMap((shared) => Topics.owners(shared)))
 
 const isIdle = (unit: Unit): boolean => !unit.some(Topics.isWanted)
 
@@ -33,7 +33,7 @@ const isIdle = (unit: Unit): boolean => !unit.some(Topics.isWanted)
 const useByCaller = ({ units }: Ledger): Map<string, number> => {
   const use = new Map<string, number>()
   for (const unit of units) {
-    const callers = callersOf(unit)
+    const callers = findCallers(unit)
     for (const caller of callers) use.set(caller, (use.get(caller) ?? 0) + 1 / callers.size)
   }
   return use
@@ -43,32 +43,32 @@ const useByCaller = ({ units }: Ledger): Map<string, number> => {
 type Claim = "free" | "refused" | Unit
 
 /**
- * Decides on one more unit of a limit for a caller. `kept` is the number of free units that are kept for others, and
- * `spared` tells which units no caller loses.
+ * Decides on one more unit of a limit for a caller. `reserved` returns the number of free units that
+ * are for other callers, and `isProtected` whether no caller loses a unit.
  */
 const claim = (
   ledger: Ledger,
   caller: string,
-  kept: (isBelow: boolean) => number,
-  spared: (unit: Unit) => boolean = () => false
+  reserved: (isBelow: boolean) => number,
+  isProtected: (unit: Unit) => boolean = () => false
 ): Claim => {
   const { capacity, units } = ledger
   const left = capacity - units.length
-  if (left > kept(false)) return "free"
+  if (left > reserved(false)) return "free"
   const use = useByCaller(ledger)
   const own = use.get(caller) ?? 0
   const share = capacity / (use.size + (use.has(caller) ? 0 : 1))
   const isBelow = own + 1 <= share
-  if (left > kept(isBelow)) return "free"
+  if (left > reserved(isBelow)) return "free"
   const idle = oldestIdle(units)
   if (idle !== undefined) return idle
   if (!isBelow) return "refused"
   let most = share
   let found: Claim = "refused"
   for (const unit of units) {
-    const callers = [...callersOf(unit)]
+    const callers = [...findCallers(unit)]
     // a unit that a caller within its share uses, too, would be missed by that caller
-    if (spared(unit) || callers.some((each) => (use.get(each) ?? 0) <= share)) continue
+    if (isProtected(unit) || callers.some((each) => (use.get(each) ?? 0) <= share)) continue
     const greatest = Math.max(...callers.map((each) => use.get(each) ?? 0))
     if (greatest < most) continue
     most = greatest
@@ -80,7 +80,7 @@ const claim = (
 /** Maximum number of users for whom capacity is reserved because they have priority. */
 const maxReserved = 3
 
-/** What a caller's subscription to a further topic requires: nothing, the release of other topics first, or an error. */
+/** The decision on a caller's subscription to a topic: at once, after the release of other topics, or an error. */
 export type Admission =
   | { readonly _tag: "Admitted" }
   | { readonly _tag: "Behind"; readonly released: ReadonlySet<Topics.SharedTopic>; readonly message: string }
@@ -133,7 +133,7 @@ export const make = (
   const subscriptions = (caller: string): Claim => {
     const shared = reported().subscriptions
     const left = ReplicaUse.left(most.subscriptions, shared + others().subscriptions, topics.size - shared, others())
-    // the last tenth of the upstream's limit is kept for callers below their share
+    // the last tenth of the upstream's limit is reserved for callers below their share
     const tenth = most.subscriptions / 10
     if (left > tenth) return "free"
     const units = Array.from(topics, (each) => [each])
@@ -154,11 +154,11 @@ export const make = (
     if (own.has(user) || shared.has(user)) return "free"
     const growth = new Set(own.keys()).difference(shared).size
     const left = ReplicaUse.left(most.users, shared.size, growth, others())
-    const kept = familiar?.has(user) === false ? reserved(own) : 0
+    const forFamiliar = familiar?.has(user) === false ? reserved(own) : 0
     return claim(
       { units: [...own.values()], capacity: own.size + left },
       caller,
-      () => kept,
+      () => forFamiliar,
       ([first]) => familiar?.has(first?.topic.user ?? "") === true
     )
   }
@@ -231,10 +231,10 @@ const minute = 61_000
 const forNewcomers = (most: number): number => Math.floor(most / 10)
 
 /**
- * Makes a limit on events per minute. The last `kept` events are only for those that cannot wait for callers, such as
- * reconnections; the callers share the others.
+ * Makes a limit on events per minute. The last `reserve` events are only for those that must not wait for
+ * callers, such as reconnections; the callers share the others.
  */
-export const makeMinuteBudget = (most: number, kept: number) =>
+export const makeMinuteBudget = (most: number, reserve: number) =>
   Effect.map(Clock.Clock, (clock) => {
     const now = () => monotonicMillis(clock)
     // times of the counted events, oldest first
@@ -247,21 +247,21 @@ export const makeMinuteBudget = (most: number, kept: number) =>
       return (times[0] ?? now()) > from ? times : times.filter((at) => at > from)
     }
 
-    const left = (isKept: boolean): number => {
+    const left = (isUrgent: boolean): number => {
       if (now() < pausedUntil) return 0
       taken = recent(taken)
-      return most - (isKept ? 0 : kept) - taken.length
+      return most - (isUrgent ? 0 : reserve) - taken.length
     }
 
-    /** Waits until the next event is allowed, and counts that event. `isKept`: whether it may be one of the last ones. */
-    const take = (isKept: boolean): Effect.Effect<void> =>
+    /** Waits until the next event is allowed, and counts that event. `isUrgent`: whether it can use the reserve. */
+    const take = (isUrgent: boolean): Effect.Effect<void> =>
       Effect.suspend(() => {
-        if (left(isKept) > 0) {
+        if (left(isUrgent) > 0) {
           taken.push(now())
           return Effect.void
         }
-        const free = (taken[Math.max(0, taken.length - most + (isKept ? 0 : kept))] ?? now()) + minute
-        return Effect.andThen(Effect.sleep(Math.max(pausedUntil, free, now() + 1) - now()), take(isKept))
+        const free = (taken[Math.max(0, taken.length - most + (isUrgent ? 0 : reserve))] ?? now()) + minute
+        return Effect.andThen(Effect.sleep(Math.max(pausedUntil, free, now() + 1) - now()), take(isUrgent))
       })
 
     /** Counts an event that a caller caused. */
@@ -292,8 +292,8 @@ export const makeMinuteBudget = (most: number, kept: number) =>
           all += last.length
         }
         const own = byCaller.get(caller)?.length ?? 0
-        const share = (most - kept - forNewcomers(most)) / (byCaller.size + (own === 0 ? 1 : 0))
-        return own + 1 <= share && all + 1 <= most - kept
+        const share = (most - reserve - forNewcomers(most)) / (byCaller.size + (own === 0 ? 1 : 0))
+        return own + 1 <= share && all + 1 <= most - reserve
       }
     }
   })

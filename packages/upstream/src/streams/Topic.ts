@@ -467,7 +467,7 @@ export class SharedTopic {
   isRefilledAgain = false
   /** The time, by the monotonic clock, at which the last caller left the topic. */
   emptySince: number | undefined = undefined
-  /** The caller who subscribed last. It owns the topic while nobody is subscribed, until the upstream has released it. */
+  /** The last subscriber. It owns the topic while no one is subscribed, until the upstream has released it. */
   lastCaller = ""
 
   constructor(topic: Topic, key: string, connection: TopicConnection) {
