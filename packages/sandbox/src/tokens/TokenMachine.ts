@@ -415,10 +415,8 @@ const transactionBody = ({ parsed }: Asked, transaction: Transaction) => {
 const integer = (params: unknown, name: string): bigint | undefined => {
   const value = Predicate.hasProperty(params, name) ? params[name] : undefined
   if (Predicate.isBigInt(value)) return value
-  const isRead = Predicate.isNumber(value)
-    ? Number.isSafeInteger(value)
-    : Predicate.isString(value) && /^\d{1,20}$/u.test(value)
-  return isRead ? BigInt(value) : undefined
+  if (Predicate.isNumber(value)) return Number.isSafeInteger(value) ? BigInt(value) : undefined
+  return Predicate.isString(value) && /^\d{1,20}$/u.test(value) ? BigInt(value) : undefined
 }
 
 /** Returns whether a text is a hash, in hex or in either alphabet of base64. */
