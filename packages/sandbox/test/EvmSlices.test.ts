@@ -33,7 +33,8 @@ const ask = (name: string, params: ReadonlyArray<unknown>, caller: string) =>
     const layer2 = yield* Layer2
     const operation = layer2Methods.find((each) => each.name === name) ?? assert.fail(name)
     const answer = yield* layer2.relay({ operation, params: Json.strict(JSON.stringify(params)), surface: "gateway" })
-    return answer._tag === "Result" ? JSON.parse(answer.result.text) : answer.message
+    const result: unknown = answer._tag === "Result" ? JSON.parse(answer.result.text) : answer.message
+    return result
   }).pipe(Effect.provideService(CurrentCaller, { id: caller, scope: {}, quota: {} }))
 
 const run = (code: Hex, caller: string, data: Hex = "0x") =>

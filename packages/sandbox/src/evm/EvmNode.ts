@@ -61,10 +61,10 @@ const runCode = <A>(run: (pause: Chain.Pause) => Promise<A>): Effect.Effect<A, s
           if (signal.aborted) return Promise.reject(new Error("The execution was interrupted"))
           passed += 1
           if (passed < slice.pauses && now() < until) return undefined
-          return yielding(Effect.yieldNow).then(() => {
+          return yielding(Effect.map(Effect.yieldNow, () => {
             until = now() + slice.millis
             passed = 0
-          })
+          }))
         })
       },
       catch: (cause) => Predicate.isError(cause) ? cause.message : String(cause)

@@ -254,9 +254,9 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
             catch: refusal
           })
           for (let count = 0; count < maxTransactions; count++) {
-            const { done, value } = yield* Effect.tryPromise({ try: () => sent.next(), catch: refusal })
-            if (done === true) break
-            record([value])
+            const next = yield* Effect.tryPromise({ try: () => sent.next(), catch: refusal })
+            if (next.done === true) break
+            record([next.value])
             yield* Effect.yieldNow
           }
           return { hash: cell.hash() }

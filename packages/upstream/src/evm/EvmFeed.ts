@@ -11,7 +11,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CommonFailure, InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { selects } from "@trigate/domain/evm/EvmResources"
+import { type Alternatives, selects } from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import type { Interest, Subscribe } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
@@ -64,6 +64,12 @@ const mostBehind = HeadChain.most - 1024
  */
 const mostAlternatives = { addresses: 100, topics: 4 }
 
+/** Number of comparisons and deliveries after which other fibers run. */
+const sliceWork = 4_096
+
+/** Maximum number of matching logs and subscriptions in memory. Beyond, they are sent before further logs are compared. */
+const mostMatches = 65_536
+
 const firstBackoff = 250
 const maxBackoff = 10_000
 
@@ -94,6 +100,18 @@ const parts = (
   }
 }
 
+/** The logs that match each subscription, in their order. */
+type Matching = Map<FeedTopics.LogTopic, Array<string>>
+
+const inOrder = (found: Matching) => [...found].toSorted(([a], [b]) => a.order - b.order)
+
+/** A block whose logs are being sent. */
+interface Sending {
+  readonly number: bigint
+  readonly sent: Matching
+  isReplaced: boolean
+}
+
 /** Makes the `LogDelivery` of one chain. Nothing is delivered until its `run` is started. */
 export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: LogDeliveryOptions) {
   const clock = yield* Clock.Clock
@@ -101,6 +119,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   const changes = yield* Queue.sliding<void>(1)
   let delivered: Array<DeliveredBlock> = []
   let reading: object | undefined
+  let sending: Sending | undefined
   let failures = 0
   // consecutive failures, and the number of blocks to deliver together after them
   let streak = 0
@@ -116,19 +135,71 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   /** Reports that the chain has changed. */
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
-  /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
-  const send = (number: bigint, logs: ReadonlyArray<string>): ReadonlyArray<string> => {
-    const known = logs.map((text) => ({ text, log: parts(text), isSent: false }))
-    for (const topic of topics.ofKind("logs")) {
-      if (number <= topic.since) continue
-      for (const each of known) {
-        if (!selects(topic.selection, each.log)) continue
-        each.isSent = true
-        topics.emit(topic, each.text)
-      }
-    }
-    return known.filter(({ isSent }) => isSent).map(({ text }) => text)
+  /** Adds the subscriptions that select a log. Returns the number of comparisons. */
+  const match = (found: Matching, number: bigint, text: string): number => {
+    const log = parts(text)
+    return topics.logCandidates(log, ({ others, topic }) => {
+      if (number <= topic.since || !selects(others, log)) return
+      const logs = found.get(topic)
+      if (logs === undefined) found.set(topic, [text])
+      else logs.push(text)
+    })
   }
+
+  /** Sends logs, marked as removed, to the subscriptions that received them. */
+  const sendRemoved = (found: Matching): void => {
+    for (const [topic, logs] of inOrder(found)) {
+      for (const text of logs.toReversed()) topics.emit(topic, FeedTopics.removedLog(text))
+    }
+  }
+
+  /** Ends the sending of a block's logs. */
+  const replaceSending = (): void => {
+    if (sending !== undefined) sending.isReplaced = true
+    sending = undefined
+  }
+
+  /**
+   * Sends the logs of a block to the matching subscriptions, in slices between which other fibers run. Returns the logs
+   * that were sent, or `undefined` if the block was replaced before all were.
+   */
+  const send = Effect.fnUntraced(function*(number: bigint, logs: ReadonlyArray<string>) {
+    const block: Sending = { number, sent: new Map(), isReplaced: false }
+    const wasSent = new Set<string>()
+    let found: Matching = new Map()
+    let matches = 0
+    let work = 0
+    const pause = Effect.suspend(() => {
+      work = 0
+      topics.flush()
+      return Effect.yieldNow
+    })
+    sending = block
+    for (const [index, text] of logs.entries()) {
+      const compared = match(found, number, text)
+      matches += compared
+      work += 1 + compared
+      if (work >= sliceWork) yield* pause
+      if (block.isReplaced) return undefined
+      if (matches < mostMatches && index < logs.length - 1) continue
+      for (const [topic, selected] of inOrder(found)) {
+        const sent = block.sent.get(topic) ?? []
+        block.sent.set(topic, sent)
+        for (const each of selected) {
+          topics.emit(topic, each)
+          sent.push(each)
+          wasSent.add(each)
+          work += 1 + topic.sinks.size
+          if (work >= sliceWork) yield* pause
+          if (block.isReplaced) return undefined
+        }
+      }
+      found = new Map()
+      matches = 0
+    }
+    sending = undefined
+    return logs.filter((text) => wasSent.has(text))
+  })
 
   const sendPositions = (): void => {
     const last = delivered.at(-1)
@@ -141,10 +212,14 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   }
 
   /** Returns the values that all subscriptions together select; empty, which selects all, if one selects all or many. */
-  const selected = (sets: ReadonlyArray<ReadonlySet<string> | undefined>, most: number): ReadonlyArray<string> => {
-    if (!sets.every((each) => each !== undefined && each.size > 0 && each.size <= most)) return []
-    const values = new Set(sets.flatMap((each) => [...each ?? []]))
-    return values.size > most ? [] : [...values]
+  const selected = (sets: Iterable<Alternatives | undefined>, most: number): ReadonlyArray<string> => {
+    const values = new Set<string>()
+    for (const each of sets) {
+      if (each === undefined || each.size === 0 || each.size > most) return []
+      for (const value of each) values.add(value)
+      if (values.size > most) return []
+    }
+    return [...values]
   }
 
   /** Returns a filter that matches every log that any subscription selects. */
@@ -227,6 +302,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
 
   /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
   const begin = (headers: ReadonlyArray<HeadChain.Header>): void => {
+    replaceSending()
     delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
   }
 
@@ -242,9 +318,15 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
    * began at one of these blocks then receive the logs of its replacement.
    */
   const rewind = (to: bigint): void => {
+    if (sending !== undefined && sending.number > to) {
+      sendRemoved(sending.sent)
+      replaceSending()
+    }
     for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
       delivered.pop()
-      send(last.number, last.logs.toReversed().map(FeedTopics.removedLog))
+      const found: Matching = new Map()
+      for (const text of last.logs) match(found, last.number, text)
+      sendRemoved(found)
     }
     for (const topic of topics.ofKind("logs")) {
       if (topic.interest.fromBlock === undefined && topic.since > to) topic.since = to
@@ -266,7 +348,10 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       if (span.length === 0) return
       const wanted = topics.ofKind("logs")
       const matching = span.filter(({ logsBloom, number }) =>
-        wanted.some(({ selection, since }) => number > since && LogSearch.mayHave(logsBloom, selection))
+        LogSearch.mayHaveAny(
+          logsBloom,
+          wanted.values().filter(({ since }) => number > since).map(({ selection }) => selection)
+        )
       )
       reading = matching
       const found = matching.length === 0 ? [] : yield* logsIn(matching)
@@ -279,7 +364,9 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       for (const { hash, number, parentHash } of span) {
         // the chain may have changed during the query
         if (chain().at(number)?.hash !== hash || delivered.at(-1)?.hash !== parentHash) break
-        delivered.push({ number, hash, logs: send(number, blocks.get(hash)?.logs ?? []) })
+        const sent = yield* send(number, blocks.get(hash)?.logs ?? [])
+        if (sent === undefined) break
+        delivered.push({ number, hash, logs: sent })
       }
       if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
       streak = 0
@@ -309,6 +396,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       reconcile(),
       Effect.sync(() => {
         reading = undefined
+        sending = undefined
         topics.flush()
       })
     ).pipe(Effect.catch(retryLater))
@@ -327,6 +415,8 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
      * logs that only subscriptions added after its start select.
      */
     reading: (): object | undefined => reading,
+    /** Returns whether the logs of a block are being sent: some subscriptions have received them, and others have not. */
+    isSending: (): boolean => sending !== undefined,
     /** Returns the number of failed attempts to read the logs of new blocks. */
     failures: (): number => failures,
     /**
@@ -334,12 +424,16 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
      * the node's response.
      */
     readSince: (
-      { interest }: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
+      topic: FeedTopics.LogTopic,
       from: bigint
     ): Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure> => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
-        query({ ...interest.filter, fromBlock: Json.encodeQuantity(from), toBlock: Json.encodeQuantity(to) }),
+        query({
+          ...FeedTopics.filterOf(topic),
+          fromBlock: Json.encodeQuantity(from),
+          toBlock: Json.encodeQuantity(to)
+        }),
         (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
       )
     },
@@ -433,6 +527,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
     from: bigint,
     isLast: boolean
   ): Effect.fn.Return<CaughtUp, CommonFailure> {
+    while (logs.isSending()) yield* Effect.yieldNow
     const before = reorganisations()
     topic.waiting = []
     const position = logs.position()
@@ -702,7 +797,9 @@ export const make = Effect.fnUntraced(
     const subscribe: Subscribe = (interest, sink) => {
       const topic = topics.join(interest, sink, firstSince(interest, chain.head()?.number))
       start()
-      if (interest.kind === "newPendingTransactions") source.followPending()
+      // retains the parameters of the shared subscription instead of equal ones of each caller
+      const { kind } = interest
+      if (kind === "newPendingTransactions") source.followPending()
       const missed = catchUp(topic)
       if (missed !== undefined) Fiber.runIn(fork(Effect.andThen(Effect.yieldNow, missed)), scope)
       if (interest.kind === "syncing") {
@@ -716,7 +813,7 @@ export const make = Effect.fnUntraced(
           if (isOver) return
           isOver = true
           topics.leave(topic, sink)
-          if (interest.kind === "newPendingTransactions") source.followPending()
+          if (kind === "newPendingTransactions") source.followPending()
           if (topics.size() === 0) Fiber.runIn(fork(stopIdle), scope)
         }
       }
