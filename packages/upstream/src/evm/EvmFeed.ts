@@ -900,7 +900,7 @@ export const makeGatewayReads = Effect.fnUntraced(
     const readBlock: JsonRpc.EvmBackend["read"] = (call) =>
       Effect.tap(backend.read(call), (answer) => {
         const header = answer._tag === "Result" ? HeadChain.readHeader(answer.result.valueOrUndefined) : undefined
-        return header === undefined ? Effect.void : Effect.sync(() => reads.remember(header))
+        return header === undefined || header === "too large" ? Effect.void : Effect.sync(() => reads.remember(header))
       })
     const read: JsonRpc.EvmBackend["read"] = (call) => {
       if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)
