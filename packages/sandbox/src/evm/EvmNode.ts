@@ -650,7 +650,7 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
-/** Seconds that a call or a transaction may take, as on nodes. */
+/** Maximum seconds of a call or a transaction of the sandbox's EVM chains. */
 const maxSeconds = 5
 
 /** Number of callers whose executions run at the same time, in turns. */

@@ -430,7 +430,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
         query({
-          ...FeedTopics.filterOf(topic),
+          ...FeedTopics.toNodeFilter(topic),
           fromBlock: Json.encodeQuantity(from),
           toBlock: Json.encodeQuantity(to)
         }),

@@ -129,7 +129,7 @@ const compactInterest = (interest: Interest): Pick<FeedTopic, "interest" | "sele
 }
 
 /** Returns the filter of a subscription, for a node. */
-export const filterOf = ({ interest: { filter }, selection: { addresses, topics } }: LogTopic): object =>
+export const toNodeFilter = ({ interest: { filter }, selection: { addresses, topics } }: LogTopic): object =>
   filter.address !== undefined || filter.topics !== undefined ? filter : {
     ...(addresses.size === 0 ? {} : { address: [...addresses] }),
     ...(topics.length === 0 ? {} : { topics: topics.map((values) => values.size === 0 ? null : [...values]) })
