@@ -43,8 +43,14 @@ export interface LogDeliveryOptions {
 interface DeliveredBlock {
   readonly number: bigint
   readonly hash: string
-  logs: ReadonlyArray<string>
+  /** The logs that were sent; `undefined` if they are too long to be stored. */
+  logs: ReadonlyArray<string> | undefined
 }
+
+/** Maximum characters of the logs that are stored to send them again, as removed, after a reorg. */
+const mostCharacters = 32 * 1024 * 1024
+
+const charactersIn = (logs: ReadonlyArray<string> = []): number => logs.reduce((sum, { length }) => sum + length, 0)
 
 /**
  * Maximum number of blocks whose logs are queried by block hash after a query of their range has failed, or while few
@@ -144,6 +150,17 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       if (logs === undefined) found.set(topic, [text])
       else logs.push(text)
     })
+  }
+
+  /** Drops the logs of the oldest blocks beyond the maximum number of characters. */
+  const dropLogs = (): void => {
+    let characters = delivered.reduce((sum, { logs }) => sum + charactersIn(logs), 0)
+    for (const block of delivered) {
+      if (characters <= mostCharacters) return
+      if (block.logs === undefined || block.logs.length === 0) continue
+      characters -= charactersIn(block.logs)
+      block.logs = undefined
+    }
   }
 
   /** Sends logs, marked as removed, to the subscriptions that received them. */
@@ -315,17 +332,20 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
 
   /**
    * Sends, marked as removed, the logs of blocks after block `to`, which are no longer in the chain. Subscriptions that
-   * began at one of these blocks then receive the logs of its replacement.
+   * began at one of these blocks then receive the logs of its replacement. Ends the subscriptions if the logs are not
+   * stored.
    */
   const rewind = (to: bigint): void => {
     if (sending !== undefined && sending.number > to) {
       sendRemoved(sending.sent)
       replaceSending()
     }
+    const isStored = delivered.every(({ logs, number }) => number <= to || logs !== undefined)
+    if (!isStored) topics.lose("logs", to + 1n)
     for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
       delivered.pop()
       const found: Matching = new Map()
-      for (const text of last.logs) match(found, last.number, text)
+      for (const text of last.logs ?? []) match(found, last.number, text)
       sendRemoved(found)
     }
     for (const topic of topics.ofKind("logs")) {
@@ -369,6 +389,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
         delivered.push({ number, hash, logs: sent })
       }
       if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
+      dropLogs()
       streak = 0
       atOnce = Math.min(mostSpan, 2 * atOnce)
       sendPositions()
@@ -441,10 +462,11 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     remember: (logs: ReadonlyArray<string>): void => {
       for (const { hash, logs: read } of FeedTopics.byBlock(logs)) {
         const there = delivered.find((block) => block.hash === hash)
-        if (there === undefined) continue
+        if (there?.logs === undefined) continue
         const known = new Set(there.logs.map((text) => parts(text).index))
         there.logs = [...there.logs, ...read.filter((text) => !known.has(parts(text).index))]
       }
+      dropLogs()
     }
   }
 })

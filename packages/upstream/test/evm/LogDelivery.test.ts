@@ -237,4 +237,37 @@ describe("the delivery of logs", () => {
       assert.strictEqual(deliveries, 2 * before)
       assert.strictEqual(delivery.position(), 0n)
     }).pipe(Effect.scoped))
+
+  it.effect("ends the subscriptions after a reorg of blocks whose logs are too long to be stored", () =>
+    Effect.forEach([[20, ["removed"]], [40, ["error"]]] as const, ([count, outcome]) =>
+      Effect.gen(function*() {
+        const data = `0x${"0".repeat(1024 * 1024)}`
+        const logs = Array.from({ length: count }, (_, index) => ({
+          address: addressOf(0),
+          topics: [],
+          data,
+          logIndex: `0x${index}`
+        }))
+        const { delivery, reorganise, topics } = yield* makeDelivery(logs)
+        let deliveries = 0
+        const after = new Set<string>()
+        const sink = {
+          deliver: ({ text }: { readonly text: string }) => {
+            deliveries++
+            if (deliveries > count) after.add(text.includes("\"error\":") ? "error" : "removed")
+          },
+          flush: () => {}
+        }
+        topics.join({ kind: "logs", filter: {} }, sink, 0n)
+        yield* Effect.forkScoped(delivery.run)
+        delivery.wake()
+        yield* until(() => delivery.position() === 1n)
+        assert.strictEqual(deliveries, count)
+        // the logs are dropped after all blocks of the span
+        for (let index = 0; index < 20; index++) yield* Effect.yieldNow
+        reorganise()
+        assert.deepStrictEqual([...after], outcome)
+        assert.strictEqual(topics.size(), outcome[0] === "error" ? 0 : 1)
+        assert.strictEqual(delivery.position(), 0n)
+      }).pipe(Effect.scoped), { discard: true }))
 })
