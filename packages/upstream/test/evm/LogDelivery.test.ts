@@ -6,9 +6,9 @@ import type { LogFilter } from "@trigate/domain/evm/EvmResources"
 import { selectionIn, selects } from "@trigate/domain/evm/EvmResources"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import { sample, seed } from "@trigate/testing/Sample"
-import * as EvmFeed from "@trigate/upstream/unstable/evm/EvmFeed"
 import * as Filters from "@trigate/upstream/unstable/evm/Filters"
 import type { Header } from "@trigate/upstream/unstable/evm/Heads"
+import * as LogDelivery from "@trigate/upstream/unstable/evm/LogDelivery"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -83,7 +83,7 @@ const makeDelivery = (logs: ReadonlyArray<object>) =>
   Effect.gen(function*() {
     const topics = Filters.makeTopics("node")
     let blocks = [header(0), header(1)]
-    const delivery = yield* EvmFeed.makeLogDelivery({
+    const delivery = yield* LogDelivery.make({
       serving,
       topics,
       reads: { header: () => Effect.undefined },
