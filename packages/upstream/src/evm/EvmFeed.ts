@@ -168,6 +168,8 @@ export interface FeedStatus {
   readonly age: number | undefined
   readonly source: "socket" | "polling" | "idle"
   readonly subscriptions: number
+  /** Approximate bytes of the headers, logs and filters that are stored. */
+  readonly retained: number
   readonly reorganisations: number
   readonly polls: number
   /** Number of failed attempts to read the logs of new blocks. */
@@ -398,6 +400,7 @@ export const make = Effect.fnUntraced(
           age: source.age(),
           source: running === undefined ? "idle" : source.isAnnounced() ? "socket" : "polling",
           subscriptions: topics.size(),
+          retained: chain.above(-1n).reduce((sum, { text }) => sum + text.length, logs.retained() + topics.retained()),
           reorganisations,
           polls: source.polls(),
           logFailures: logs.failures()

@@ -77,6 +77,9 @@ const none: ReadonlySet<string> = new Set()
 /** Maximum number of values at one position of a filter that are stored as strings, and in the index. */
 const mostStrings = 16
 
+/** Approximate bytes of a value that is stored as a string, in a set and in the index. */
+const stringBytes = 150
+
 /** Stores values of equal length as sorted bytes: an address takes 20 bytes instead of more than 100. */
 const packed = (values: EvmResources.Alternatives, width: number): EvmResources.Alternatives => {
   const bytes = new Uint8Array(values.size * width)
@@ -272,6 +275,16 @@ export const makeTopics = (upstream: string) => {
     ofKind,
     logCandidates: logs.candidates,
     size: (): number => topics.size,
+    /** Returns the approximate number of bytes of all filters. */
+    retained: (): number =>
+      topics.values().reduce(
+        (sum, { selection: { addresses, topics } }) =>
+          [addresses, ...topics].reduce(
+            (bytes, { size }) => bytes + size * (size > mostStrings ? 32 : stringBytes),
+            sum
+          ),
+        0
+      ),
     /**
      * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
      * caller is already in that subscription, adds the caller to a second subscription with its own ID.

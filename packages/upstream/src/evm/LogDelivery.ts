@@ -430,6 +430,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     reading: (): object | undefined => reading,
     /** Returns whether the logs of a block are being sent: some subscriptions have received them, and others have not. */
     isSending: (): boolean => sending !== undefined,
+    /** Returns the number of characters of the stored logs. */
+    retained: (): number => delivered.reduce((sum, { logs }) => sum + charactersIn(logs), 0),
     /** Returns the number of failed attempts to read the logs of new blocks. */
     failures: (): number => failures,
     /**

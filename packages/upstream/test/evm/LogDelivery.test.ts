@@ -190,6 +190,11 @@ describe("the delivery of logs", () => {
       const { topics } = yield* makeDelivery([])
       const sink = { deliver: () => {}, flush: () => {} }
       const event = hex(0, 32)
+      const address = Array.from({ length: 100 }, (_, index) => addressOf(index))
+      const long = topics.join({ kind: "logs", filter: { address } }, sink, 0n)
+      assert.strictEqual(topics.retained(), 3_200)
+      topics.leave(long, sink)
+      assert.strictEqual(topics.retained(), 0)
       // one token and one event for all, with a recipient each
       for (let index = 0; index < 1_000; index++) {
         const filter = { address: addressOf(0), topics: [event, null, hex(index, 32)] }
