@@ -28,7 +28,9 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["trading/src/accounts/AccountEvents", "mostPending", ""],
   ["tokens/src/transactions/Transactions", "maxPages", ""],
   ["tokens/src/transactions/Transactions", "maxAccounts", ""],
+  ["tokens/src/transactions/TransactionCell", "maxCells", ""],
   ["domain/src/evm/EvmResources", "maxAlternatives", ""],
+  ["upstream/src/evm/Heads", "maxHeader", "bytes"],
   ["upstream/src/evm/EvmFeed", "mostBlocks", ""],
   ["upstream/src/evm/Filters", "mostWaiting", ""],
   ["upstream/src/evm/Filters", "depth", ""],
@@ -36,6 +38,8 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["upstream/src/evm/Filters", "mostBlocks", ""],
   ["upstream/src/evm/Filters", "mostPending", ""],
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
+  ["sandbox/src/evm/EvmNode", "maxSeconds", ""],
+  ["sandbox/src/tokens/TokenMachine", "maxTransactions", ""],
   ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
   ["api/src/SandboxApi", "maxSnapshots", ""],
   ["cli/src/commands/InspectCommand", "maxBodies", ""]

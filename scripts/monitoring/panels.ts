@@ -116,6 +116,7 @@ export const panelRows: ReadonlyArray<Row> = [
         unit: "short",
         lines: [["{{chain}}", now(m.evmSubscriptions, "chain")]]
       },
+      { title: "Bytes stored for the EVM chains", unit: "bytes", lines: [["{{chain}}", now(m.evmRetained, "chain")]] },
       {
         title: "Polls and reorganisations of the EVM chains",
         unit: "ops",

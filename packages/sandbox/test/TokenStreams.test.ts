@@ -1,6 +1,6 @@
 /** Streams of transactions over the contracts that the sandbox runs. */
 import { assert, describe, it } from "@effect/vitest"
-import { Address, beginCell, comment, external, internal, storeMessage, toNano } from "@ton/core"
+import { Address, beginCell, Cell, comment, external, internal, storeMessage, toNano } from "@ton/core"
 import { keyPairFromSeed } from "@ton/crypto"
 import { WalletContractV4 } from "@ton/ton"
 import * as Json from "@trigate/domain/encoding/Encoding"
@@ -76,4 +76,49 @@ describe("streams of the token chain's sandbox", () => {
       assert.strictEqual(notification?.inMessage?.opcode, "0x7362d09c")
       assert.strictEqual(notification?.inMessage?.source, transfers[0]?.wallet)
     }).pipe(Effect.scoped, Effect.provide(Sandbox.layer())))
+})
+
+describe("messages that expand", () => {
+  /** A tree of `levels` levels whose subtrees are all the same: 2^levels entries of a dictionary. */
+  const shared = (levels: number, leaf: Cell): Cell =>
+    levels === 0 ? leaf : shared(levels - 1, beginCell().storeUint(0, 2).storeRef(leaf).storeRef(leaf).endCell())
+
+  const library = beginCell().storeUint(0b110, 3).storeUint(240, 8).storeBit(1).storeRef(Cell.EMPTY).endCell()
+
+  /** An external message, as a bag of cells in base64. */
+  const withParts = ({ body = Cell.EMPTY, libraries = null }: {
+    readonly body?: Cell
+    readonly libraries?: Cell | null
+  }): string =>
+    beginCell().storeUint(0b1000, 4).storeAddress(recipient).storeCoins(0)
+      .storeBit(1).storeBit(0).storeUint(0, 4).storeMaybeRef(libraries)
+      .storeBit(1).storeRef(body).endCell().toBoc().toString("base64")
+
+  const chain = (length: number): Cell => {
+    let cell = Cell.EMPTY
+    for (let index = 0; index < length; index++) cell = beginCell().storeUint(index, 32).storeRef(cell).endCell()
+    return cell
+  }
+
+  const refusals: ReadonlyArray<readonly [boc: string, reason: string]> = [
+    [withParts({ libraries: shared(16, library) }), "external message has too many cells"],
+    [
+      withParts({ libraries: shared(200, beginCell().storeUint(0, 2).endCell()) }),
+      "external message has too many cells"
+    ],
+    [withParts({ body: chain(600) }), "external message is too deep"],
+    ["A".repeat(87_384), "external message is too large"]
+  ]
+  it.live("are refused before they are decoded", () =>
+    Effect.gen(function*() {
+      const chain = yield* TokenChain
+      for (const [boc, reason] of refusals) {
+        const answer = yield* chain.relay({
+          operation: tokenSendOperations.sendBoc,
+          params: Json.write({ boc }),
+          surface: "gateway"
+        })
+        assert.include(answer._tag === "Error" ? answer.message : answer._tag, reason)
+      }
+    }).pipe(Effect.provide(Sandbox.layer())))
 })

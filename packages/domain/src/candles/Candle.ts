@@ -27,10 +27,11 @@ export const coinsPerPage = 100
 /** The pattern of a coin in a list of settings: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`, `#50`. */
 export const coinPattern = "[^\\s,=]{1,64}"
 
-/** A decimal number as the venue formats it; never converted to a double. */
-export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\.[0-9]+)?$/u)).annotate({
-  identifier: "DecimalString"
-})
+/** A decimal number as the venue formats it, of at most 200 characters; never converted to a double. */
+export const DecimalString = Schema.String.check(
+  Schema.isPattern(/^-?[0-9]+(?:\.[0-9]+)?$/u),
+  Schema.isMaxLength(200)
+).annotate({ identifier: "DecimalString" })
 
 /** One bar: `t` and `T` are its first and last millisecond; prices and base volume are decimal strings. */
 export const Candle = Schema.Struct({

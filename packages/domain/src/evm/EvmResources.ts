@@ -208,10 +208,13 @@ export interface LogSubject {
   readonly topics: ReadonlyArray<string>
 }
 
-/** The addresses and topics that a filter accepts, in lower case. An empty set matches everything. */
+/** The values that a filter accepts for the address or a topic of a log, in lower case. An empty set matches everything. */
+export type Alternatives = Pick<ReadonlySet<string>, "has" | "size"> & Iterable<string>
+
+/** The addresses and topics that a filter accepts. */
 export interface LogSelection {
-  readonly addresses: ReadonlySet<string>
-  readonly topics: ReadonlyArray<ReadonlySet<string>>
+  readonly addresses: Alternatives
+  readonly topics: ReadonlyArray<Alternatives>
 }
 
 const alternatives = (value: string | ReadonlyArray<string> | null | undefined): ReadonlySet<string> =>

@@ -135,16 +135,22 @@ export interface EvmOutcome {
 }
 
 /**
+ * Lets the event loop run between two slices of an execution: returns a promise at the end of a slice. The promise
+ * rejects if the execution must end.
+ */
+export type Pause = () => Promise<void> | undefined
+
+/**
  * An EVM, which executes code on a state. Its promises reject if no block can contain the transaction, for example
- * because of a wrong nonce.
+ * because of a wrong nonce. After a rejection by {@link Pause}, the EVM cannot be used again.
  */
 export interface Machine {
   /** Executes a signed transaction, given as its bytes. */
-  readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
+  readonly execute: (world: World, block: EvmBlock, pause: Pause, bytes: Data) => Promise<EvmOutcome>
   /** Runs a call as a transaction of the call's sender. */
-  readonly estimate: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
+  readonly estimate: (world: World, block: EvmBlock, pause: Pause, call: EvmCall) => Promise<EvmOutcome>
   /** Runs a call without a transaction; the sender can also be a contract. */
-  readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
+  readonly call: (world: World, block: EvmBlock, pause: Pause, call: EvmCall) => Promise<EvmOutcome>
 }
 
 /** The signed content of a transaction. Amounts are in wei. */

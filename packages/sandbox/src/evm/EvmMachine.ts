@@ -5,7 +5,14 @@
  */
 import { createBlock } from "@ethereumjs/block"
 import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
-import type { EVMMockBlockchainInterface, EVMResult } from "@ethereumjs/evm"
+import {
+  createEVM,
+  type EVMMockBlockchainInterface,
+  type EVMResult,
+  getActivePrecompiles,
+  getOpcodesForHF,
+  paramsEVM
+} from "@ethereumjs/evm"
 import { createLegacyTx, createTxFromRLP } from "@ethereumjs/tx"
 import { Account, type Address as EvmAddress, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
 import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
@@ -33,10 +40,13 @@ const makeState = (empty: EvmChain.World): State => {
   let original = empty
   const checkpoints: Array<EvmChain.World> = []
   const codes = new Map<Data, { readonly bytes: Uint8Array; readonly hash: Uint8Array }>()
+  // a call can override the code of a contract, so strangers choose the keys
+  const maxCodes = 256
   const contractCode = (code: Data) => {
     const known = codes.get(code)
     if (known !== undefined) return known
     const read = { bytes: hexToBytes(code), hash: keccak256(code, "bytes") }
+    if (codes.size >= maxCodes) codes.clear()
     codes.set(code, read)
     return read
   }
@@ -128,6 +138,71 @@ const toOutcome = (
   accessList: []
 })
 
+/**
+ * The opcodes before which an execution can pause: each loop contains a `JUMPDEST`, each recursion a call, and the
+ * others take long.
+ */
+const pausing = {
+  EXP: 0x0a,
+  KECCAK256: 0x20,
+  SSTORE: 0x55,
+  JUMPDEST: 0x5b,
+  CREATE: 0xf0,
+  CALL: 0xf1,
+  CALLCODE: 0xf2,
+  DELEGATECALL: 0xf4,
+  CREATE2: 0xf5,
+  STATICCALL: 0xfa
+} as const
+
+const pausingOpcodes = (common: Common, pause: EvmChain.Pause) => {
+  const { dynamicGasHandlers, handlers, opcodes } = getOpcodesForHF(common)
+  return Object.entries(pausing).flatMap(([opcodeName, opcode]) => {
+    const handler = handlers.get(opcode)
+    const known = opcodes.get(opcode)
+    if (handler === undefined || known === undefined) return []
+    const gasFunction = dynamicGasHandlers.get(opcode)
+    const logicFunction: typeof handler = (runState, rules) => {
+      const paused = pause()
+      return paused === undefined ? handler(runState, rules) : paused.then(() => handler(runState, rules))
+    }
+    return [{
+      opcode,
+      opcodeName,
+      baseFee: known.fee,
+      logicFunction,
+      ...(gasFunction === undefined ? {} : { gasFunction })
+    }]
+  })
+}
+
+/** The precompiled contracts that can take seconds, and the gas that one run of each may use. */
+const slowPrecompiles: ReadonlyArray<readonly [address: Address, gas: (input: Uint8Array) => bigint]> = [
+  // modular exponentiation: exponents of at most 1 024 bytes, as in EIP-7823
+  ["0x0000000000000000000000000000000000000005", (input) => {
+    const length = bytesToHex(input.subarray(32, 64))
+    return length === "0x" || BigInt(length) <= 1_024n ? EvmChain.gasLimit : 0n
+  }],
+  // pairings of elliptic curves
+  ["0x0000000000000000000000000000000000000008", () => 500_000n],
+  // rounds of BLAKE2
+  ["0x0000000000000000000000000000000000000009", () => 500_000n]
+]
+
+const boundedPrecompiles = (common: Common) => {
+  const active = getActivePrecompiles(common)
+  return slowPrecompiles.flatMap(([address, most]) => {
+    const run = active.get(address.slice(2))
+    return run === undefined ? [] : [{
+      address: createAddressFromString(address),
+      function: (input: Parameters<typeof run>[0]) => {
+        const gas = most(input.data)
+        return run(gas < input.gasLimit ? { ...input, gasLimit: gas } : input)
+      }
+    }]
+  })
+}
+
 /** Makes an EVM for a chain ID, with the rules of the Cancun hard fork. It runs only one execution at a time. */
 export const make = (chainId: number): Promise<EvmChain.Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
@@ -140,36 +215,51 @@ export const make = (chainId: number): Promise<EvmChain.Machine> => {
   }
   let refuseMessage: EvmChain.RefuseMessage = () => undefined
   let unplayed: string | undefined
-  return createVM({ common, stateManager: state, blockchain }).then((vm): EvmChain.Machine => {
+  common.updateParams(paramsEVM)
+  let pause: EvmChain.Pause = () => undefined
+  return createEVM({
+    common,
+    stateManager: state,
+    blockchain,
+    customOpcodes: pausingOpcodes(common, () => pause()),
+    customPrecompiles: boundedPrecompiles(common)
+  }).then((evm) => createVM({ common, stateManager: state, blockchain, evm })).then((vm): EvmChain.Machine => {
     vm.evm.events?.on("beforeMessage", ({ to, value }) => {
       if (to !== undefined) unplayed ??= refuseMessage(toAddress(to), value)
     })
-    const start = (world: EvmChain.World, block: EvmChain.EvmBlock) => {
+    const start = (world: EvmChain.World, block: EvmChain.EvmBlock, by: EvmChain.Pause) => {
       ;({ refuseMessage } = block)
+      pause = by
       unplayed = undefined
       state.start(world)
       blockHash = block.hashAt
       return makeBlock(block, common)
     }
-    const run = (world: EvmChain.World, block: EvmChain.EvmBlock, options: RunTxOpts): Promise<EvmChain.EvmOutcome> =>
-      runTx(vm, { ...options, block: start(world, block) }).then((result) => ({
+    const run = (
+      world: EvmChain.World,
+      block: EvmChain.EvmBlock,
+      by: EvmChain.Pause,
+      options: RunTxOpts
+    ): Promise<EvmChain.EvmOutcome> =>
+      runTx(vm, { ...options, block: start(world, block, by) }).then((result) => ({
         ...toOutcome(result, state.world(), result.totalGasSpent),
         accessList: toAccessList(result),
         unplayed
       }))
     return {
-      execute: (world, block, bytes) => run(world, block, { tx: createTxFromRLP(hexToBytes(bytes), { common }) }),
-      estimate: (world, block, { data, from, gas, gasPrice, to, value }) => {
+      execute: (world, block, by, bytes) =>
+        run(world, block, by, { tx: createTxFromRLP(hexToBytes(bytes), { common }) }),
+      estimate: (world, block, by, { data, from, gas, gasPrice, to, value }) => {
         const tx = createLegacyTx(
           { gasLimit: gas, gasPrice, ...(to === null ? {} : { to }), value, data },
           { common, freeze: false }
         )
         tx.getSenderAddress = () => createAddressFromString(from)
-        return run(world, { ...block, baseFee: 0n }, { tx, skipNonce: true, reportAccessList: true })
+        return run(world, { ...block, baseFee: 0n }, by, { tx, skipNonce: true, reportAccessList: true })
       },
-      call: (world, block, { data, from, gas, gasPrice, to, value }) =>
+      call: (world, block, by, { data, from, gas, gasPrice, to, value }) =>
         vm.evm.runCall({
-          block: start(world, block),
+          block: start(world, block, by),
           caller: createAddressFromString(from),
           ...(to === null ? {} : { to: createAddressFromString(to) }),
           data: hexToBytes(data),

@@ -1,11 +1,14 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods, and the acceptance of signed transactions. */
+import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import { type EvmBackend, methodNotFound, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
@@ -40,6 +43,33 @@ const recoverSender = (fields: TransactionSerializable) => {
   const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
   return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
 }
+
+/** The length of a slice of an execution: 5 milliseconds, or 4 096 pauses that were possible. */
+const slice = { millis: 5, pauses: 4_096 } as const
+
+/** Runs code, and other fibers between its slices. Fails with the message of a rejection. An interruption ends the execution at its next pause. */
+const runCode = <A>(run: (pause: Chain.Pause) => Promise<A>): Effect.Effect<A, string> =>
+  Effect.contextWith((context: Context.Context<never>) => {
+    const clock = Context.get(context, Clock.Clock)
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const yielding = Effect.runPromiseWith(context)
+    return Effect.tryPromise({
+      try: (signal) => {
+        let until = now() + slice.millis
+        let passed = 0
+        return run(() => {
+          if (signal.aborted) return Promise.reject(new Error("The execution was interrupted"))
+          passed += 1
+          if (passed < slice.pauses && now() < until) return undefined
+          return yielding(Effect.map(Effect.yieldNow, () => {
+            until = now() + slice.millis
+            passed = 0
+          }))
+        })
+      },
+      catch: (cause) => Predicate.isError(cause) ? cause.message : String(cause)
+    })
+  })
 
 /** Decodes a signed transaction for a chain and recovers its sender. */
 const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
@@ -167,7 +197,9 @@ const run = Effect.fnUntraced(function*(
   // the base fee can have risen after the transaction was accepted, so it is limited to the fee that the transaction
   // offers
   const baseFee = least(block.baseFee, offers(pricing)[0])
-  const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
+  const outcome = yield* Effect.orDie(
+    runCode((pause) => machine.execute(world, { ...block, baseFee }, pause, bytes))
+  )
   const { balance } = Chain.readAccount(outcome.world, from)
   const last = mined.at(-1)
   const transaction: Chain.Transaction = {
@@ -272,8 +304,13 @@ export const accept = Effect.fnUntraced(
 
 type Reply = Effect.Effect<unknown, Chain.RpcRefusal>
 
-/** Runs `use` with exclusive access to the chain's EVM, which runs one execution at a time. */
-export type WithMachine = <A, E>(use: (machine: Chain.Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+/**
+ * Runs `use` with an EVM of its own, for at most five seconds, which include waiting for the EVM. A caller runs one
+ * execution at a time.
+ */
+export type WithMachine = <A>(
+  use: (machine: Chain.Machine) => Effect.Effect<A, Chain.RpcRefusal>
+) => Effect.Effect<A, Chain.RpcRefusal>
 
 /** Serves a JSON-RPC method from a view of the chain; the params are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
@@ -429,13 +466,10 @@ interface Execution {
 
 const attempt = (how: "call" | "estimate") =>
   Effect.fnUntraced(function*({ block, call, machine, world }: Execution) {
-    const outcome = yield* Effect.tryPromise({
-      try: () => machine[how](world, block, call),
-      catch: (cause) => {
-        const message = Predicate.isError(cause) ? cause.message : String(cause)
-        return message.startsWith("INTRINSIC_GAS_TOO_LOW") ? exceedsAllowance(call.gas) : Chain.refused(message)
-      }
-    })
+    const outcome = yield* Effect.mapError(
+      runCode((pause) => machine[how](world, block, pause, call)),
+      (message) => message.startsWith("INTRINSIC_GAS_TOO_LOW") ? exceedsAllowance(call.gas) : Chain.refused(message)
+    )
     const failure = callFailure(outcome, how === "estimate" ? call.gas : undefined)
     return failure === undefined ? outcome : yield* Effect.fail(failure)
   })
@@ -616,14 +650,52 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
-/** Makes the EVM of a chain with the given ID. The EVM library is loaded on first use. */
+/** Maximum seconds of a call or a transaction of the sandbox's EVM chains. */
+const maxSeconds = 5
+
+/** Number of callers whose executions run at the same time, in turns. */
+const maxRunning = 4
+
+/** Makes the EVMs of a chain with the given ID. The EVM library is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
-  const lock = yield* Semaphore.make(1)
-  const machine = yield* Effect.cached(
-    Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
-  )
-  // a promise cannot be cancelled, so after an interruption the EVM remains locked until the promise settles
-  return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
+  const running = yield* Semaphore.make(maxRunning)
+  const callers = new Map<string, { readonly turn: Semaphore.Semaphore; users: number }>()
+  const library = yield* Effect.cached(Effect.promise(() => import("./EvmMachine.ts")))
+  const idle: Array<Chain.Machine> = []
+
+  const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const caller = callers.get(id) ?? { turn: Semaphore.makeUnsafe(1), users: 0 }
+        caller.users += 1
+        callers.set(id, caller)
+        return caller
+      }),
+      ({ turn }) => turn.withPermit(running.withPermit(effect)),
+      (caller) =>
+        Effect.sync(() => {
+          caller.users -= 1
+          if (caller.users === 0) callers.delete(id)
+        })
+    )
+
+  return Effect.fnUntraced(function*(use) {
+    const { make } = yield* Effect.uninterruptible(library)
+    const { id } = yield* CurrentCaller
+    const execution = Effect.acquireUseRelease(
+      Effect.suspend(() => {
+        const machine = idle.pop()
+        return machine === undefined ? Effect.promise(() => make(chainId)) : Effect.succeed(machine)
+      }),
+      use,
+      // the execution of an interrupted call ends only at its next pause
+      (machine, exit) => Effect.sync(() => Exit.hasInterrupts(exit) ? undefined : idle.push(machine))
+    )
+    return yield* Effect.timeoutOrElse(inTurn(id, execution), {
+      duration: `${maxSeconds} seconds`,
+      orElse: () => Effect.fail(Chain.refused(`execution aborted (timeout = ${maxSeconds}s)`))
+    })
+  })
 })
 
 /**
@@ -635,16 +707,19 @@ export const submit = <State extends Chain.Ledger>(
   state: Ref.Ref<State>,
   chainAt: (known: State, now: number) => Chain.EvmChain
 ): EvmBackend["once"] => {
-  const sendRaw = method(
-    Schema.Tuple([Data]),
-    (_: undefined, [bytes]) =>
-      withMachine(Effect.fnUntraced(function*(machine) {
-        const now = yield* Clock.currentTimeMillis
-        const chain = chainAt(yield* Ref.get(state), now)
-        const { hash, ledger } = yield* accept(chain, machine, bytes)
-        return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
-      }))
-  )
+  const run = (machine: Chain.Machine, bytes: Data): Effect.Effect<Hash, Chain.RpcRefusal> =>
+    Effect.gen(function*() {
+      const before = yield* Ref.get(state)
+      const chain = chainAt(before, yield* Clock.currentTimeMillis)
+      const { hash, ledger } = yield* accept(chain, machine, bytes)
+      const isCurrent = yield* Ref.modify(
+        state,
+        (known) => known === before ? [true, { ...known, ...ledger }] : [false, known]
+      )
+      // another transaction was accepted during the execution
+      return isCurrent ? hash : yield* run(machine, bytes)
+    })
+  const sendRaw = method(Schema.Tuple([Data]), (_: undefined, [bytes]) => withMachine((machine) => run(machine, bytes)))
   return ({ operation: { name }, params }) =>
     name === "eth_sendRawTransaction"
       ? toRpcAnswer(sendRaw(undefined, params.text))

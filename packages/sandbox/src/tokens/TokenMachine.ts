@@ -9,6 +9,7 @@ import type { Message, Transaction, TupleItem } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { Blockchain, createEmptyShardAccount, createShardAccount, GetMethodError } from "@ton/sandbox"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
+import { isBoundedMessage } from "@trigate/tokens/unstable/transactions/TransactionCell"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -115,6 +116,16 @@ export interface MachineRefusal {
  */
 const keptTransactions = 1_000
 
+/** The chain's limits of an external message: 65 535 bytes, here in base64, and cells 512 levels deep. */
+const maxCharacters = 87_380
+const maxDepth = 512
+
+/** Maximum number of transactions that one message to the sandbox's token chain causes. Further messages are dropped. */
+const maxTransactions = 256
+
+/** Maximum gas of a get method, which the synchronous virtual machine uses in about 0.2 seconds. */
+const maxGetGas = 300_000n
+
 /**
  * The initial balance of a contract for which the state contains no balance, in nanotons. The contract pays fees from
  * it. `getAddressBalance` returns this amount even before the virtual machine is loaded.
@@ -217,7 +228,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
           // a method that ends with an exit code has completed, and the exit code is part of its result
-          contract.get(method, [...stack]).catch((cause: unknown) =>
+          contract.get(method, [...stack], { gasLimit: maxGetGas }).catch((cause: unknown) =>
             cause instanceof GetMethodError
               ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }
               : Promise.reject(cause)
@@ -230,11 +241,24 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
     send: (boc: string): Effect.Effect<{ readonly hash: Uint8Array } | MachineRefusal> =>
       inTurn(
         Effect.gen(function*() {
+          if (boc.length > maxCharacters) return yield* Effect.fail(refusal("external message is too large"))
           const cell = yield* Effect.try({ try: () => Cell.fromBase64(boc), catch: refusal })
+          if (cell.depth() > maxDepth) return yield* Effect.fail(refusal("external message is too deep"))
+          const isBounded = yield* Effect.try({ try: () => isBoundedMessage(cell), catch: refusal })
+          if (!isBounded) return yield* Effect.fail(refusal("external message has too many cells"))
           const message = yield* Effect.try({ try: () => loadMessage(cell.beginParse()), catch: refusal })
           if (message.info.type !== "external-in") return yield* Effect.fail(refusal("not an external message"))
-          const sent = yield* Effect.tryPromise({ try: () => blockchain.sendMessage(message), catch: refusal })
-          record(sent.transactions)
+          // a queue of its own, so that messages beyond the limit are dropped instead of sent with the next message
+          const sent = yield* Effect.tryPromise({
+            try: () => blockchain.sendMessageIter(message, { allowParallel: true }),
+            catch: refusal
+          })
+          for (let count = 0; count < maxTransactions; count++) {
+            const next = yield* Effect.tryPromise({ try: () => sent.next(), catch: refusal })
+            if (next.done === true) break
+            record([next.value])
+            yield* Effect.yieldNow
+          }
           return { hash: cell.hash() }
         }).pipe(Effect.catch(Effect.succeed))
       ),
@@ -309,7 +333,10 @@ const decodeStack = Schema.decodeUnknownOption(
 )
 
 const readEntry = ([type, value]: readonly [string, string | number]): TupleItem | undefined => {
-  if (type === "num" || type === "int") return { type: "int", value: BigInt(value) }
+  // an integer of the virtual machine has 257 bits
+  if (type === "num" || type === "int") {
+    return String(value).length > 80 ? undefined : { type: "int", value: BigInt(value) }
+  }
   if (/slice$/iu.test(type)) return { type: "slice", cell: Cell.fromBase64(String(value)) }
   return /cell$/iu.test(type) ? { type: "cell", cell: Cell.fromBase64(String(value)) } : undefined
 }
@@ -388,7 +415,8 @@ const transactionBody = ({ parsed }: Asked, transaction: Transaction) => {
 const integer = (params: unknown, name: string): bigint | undefined => {
   const value = Predicate.hasProperty(params, name) ? params[name] : undefined
   if (Predicate.isBigInt(value)) return value
-  return Predicate.isNumber(value) || (Predicate.isString(value) && /^\d+$/u.test(value)) ? BigInt(value) : undefined
+  if (Predicate.isNumber(value)) return Number.isSafeInteger(value) ? BigInt(value) : undefined
+  return Predicate.isString(value) && /^\d{1,20}$/u.test(value) ? BigInt(value) : undefined
 }
 
 /** Returns whether a text is a hash, in hex or in either alphabet of base64. */

@@ -410,11 +410,12 @@ export const make = (context: Context.Context<never>) => {
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
       logFailures(new Map(feeds.map((feed) => [feed.chain, feed.logFailures])))
-      for (const { age, chain, head, source, subscriptions } of feeds) {
+      for (const { age, chain, head, retained, source, subscriptions } of feeds) {
         // a chain has no series before its first subscription
         if (source === "idle" && !followed.has(chain)) continue
         followed.add(chain)
         metrics.evmSubscriptions.series({ chain }).updateUnsafe(subscriptions, context)
+        metrics.evmRetained.series({ chain }).updateUnsafe(retained, context)
         if (head !== undefined) metrics.evmHead.series({ chain }).updateUnsafe(head, context)
         metrics.evmHeadAge.series({ chain }).updateUnsafe((age ?? 0) / 1000, context)
       }

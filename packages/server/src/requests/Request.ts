@@ -674,13 +674,23 @@ export const plainProblem = (
 }
 
 /**
- * Returns a content type that no browser executes or renders: JSON and plain text unchanged, any other type as bytes.
+ * Returns a content type that no browser executes or renders, without an upstream's parameters: JSON is
+ * `application/json` or a problem document, plain text has at most the charset UTF-8, any other type is bytes.
  */
-const inertType = (contentType: string): string =>
-  contentType === "application/json" ||
-    /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
-    ? contentType
-    : "application/octet-stream"
+const inertType = (contentType: string): string => {
+  if (contentType === "application/json" || /^text\/plain(?:; ?charset=utf-8)?$/iu.test(contentType)) return contentType
+  const [type = ""] = contentType.toLowerCase().split(";")
+  switch (type.trim()) {
+    case "application/problem+json":
+      return ProblemDetails.contentType
+    case "text/plain":
+      return "text/plain"
+    default:
+      return /^application\/(?:json|[a-z0-9.-]+\+json)$/u.test(type.trim())
+        ? "application/json"
+        : "application/octet-stream"
+  }
+}
 
 /** The body of an upstream's response, in chunks. The chunks are joined only for a writer that needs one chunk. */
 export class PiecedBody extends Body.Uint8Array {

@@ -57,11 +57,16 @@ describe("a browser", () => {
 
   const types: ReadonlyArray<readonly [upstream: string, caller: string]> = [
     ["application/json", "application/json"],
-    ["application/json; charset=utf-8", "application/json; charset=utf-8"],
-    ["Application/JSON", "Application/JSON"],
+    ["application/json; charset=utf-8", "application/json"],
+    ["Application/JSON", "application/json"],
     ["application/problem+json", "application/problem+json"],
     ["text/plain", "text/plain"],
     ["text/plain;charset=utf-8", "text/plain;charset=utf-8"],
+    ["application/html+json; <script>", "application/json"],
+    ["application/problem+json; charset=latin1", "application/problem+json"],
+    ["Application/JSON ;charset=utf-7", "application/json"],
+    ["text/plain; charset=utf-7", "text/plain"],
+    ["text/plain; <script>", "text/plain"],
     ["text/xml", "application/octet-stream"],
     ["text/css; application/json", "application/octet-stream"],
     ["image/svg+xml", "application/octet-stream"],

@@ -127,5 +127,6 @@ describe("a WebSocket of JSON-RPC over the sandbox", () => {
         until: ({ text }) => text.includes(`trigate_evm_subscriptions{chain="layer2"} 1`)
       })).text
       assert.include(metrics, `trigate_evm_head{chain="layer2"}`)
+      assert.include(metrics, `trigate_evm_retained_bytes{chain="layer2"}`)
     }))
 })

@@ -33,6 +33,105 @@ const parseComment = (body: Core.Cell): string | undefined => {
 
 const encodeCell = (cell: Core.Cell): string => cell.toBoc().toString("base64")
 
+/**
+ * Maximum number of cells that decoding a transaction or a message may visit. A cell that several cells refer to counts
+ * once for each visit: in a dictionary whose subtrees are shared, n cells have 2^n entries.
+ *
+ * The chain accepts at most 8 192 cells in a message, and 1 024 cells in its dictionaries.
+ */
+export const maxCells = 32_768
+
+/** Subtracts the cells that a visit needs from the cells that are left. The result is negative if they are too few. */
+type Count = (cell: Core.Cell, left: number) => number
+
+const sumOver = (cells: ReadonlyArray<Core.Cell | null>, left: number, count: Count): number => {
+  let rest = left
+  for (const cell of cells) {
+    if (rest < 0) return rest
+    if (cell !== null) rest = count(cell, rest)
+  }
+  return rest
+}
+
+/** Counts the cells of a tree, each as often as a cell refers to it. */
+const countTree: Count = (cell, left) => sumOver(cell.refs, left - 1, countTree)
+
+/** Counts the distinct cells of a tree, because a bag of cells contains each of them once. */
+const countDistinct: Count = (root, left) => {
+  const known = new Set<Core.Cell>()
+  const count: Count = (cell, rest) => {
+    if (known.has(cell)) return rest
+    known.add(cell)
+    return sumOver(cell.refs, rest - 1, count)
+  }
+  return count(root, left)
+}
+
+/** Counts the nodes of a dictionary. A fork has two references, and the values that matter here at most one. */
+const countDictionary = (weight: number, leaf: Count): Count => {
+  const count: Count = (node, left) =>
+    node.refs.length < 2 ? leaf(node, left - weight) : sumOver(node.refs, left - weight, count)
+  return count
+}
+
+/** A currency or a library costs more than other cells, because its key is decoded bit by bit. */
+const countEntries = countDictionary(16, (_, left) => left)
+
+/** Counts the libraries, after the state's depth and its flags. */
+const countInit = (init: Core.Slice, left: number): number => {
+  if (init.loadBit()) init.skip(5)
+  if (init.loadBit()) init.skip(2)
+  init.loadMaybeRef()
+  init.loadMaybeRef()
+  return sumOver([init.loadMaybeRef()], left, countEntries)
+}
+
+/** Skips the header of a message and returns the dictionary of its currencies. */
+const skipHeader = (message: Core.Slice): Core.Cell | null => {
+  if (message.loadBit()) {
+    const isOutbound = message.loadBit()
+    message.loadAddressAny()
+    message.loadAddressAny()
+    if (isOutbound) message.skip(96)
+    else message.loadCoins()
+    return null
+  }
+  message.skip(3)
+  message.loadAddressAny()
+  message.loadAddressAny()
+  message.loadCoins()
+  const currencies = message.loadMaybeRef()
+  message.loadCoins()
+  message.loadCoins()
+  message.skip(96)
+  return currencies
+}
+
+const countMessage: Count = (cell, left) => {
+  const message = cell.beginParse()
+  let rest = sumOver([skipHeader(message)], left - 1, countEntries)
+  if (rest >= 0 && message.loadBit()) {
+    rest = countInit(message.loadBit() ? message.loadRef().beginParse() : message, rest)
+  }
+  if (rest < 0) return rest
+  return message.loadBit()
+    ? countDistinct(message.loadRef(), rest)
+    : sumOver(Array.from({ length: message.remainingRefs }, () => message.loadRef()), rest, countDistinct)
+}
+
+const countMessages = countDictionary(1, (leaf, left) => sumOver(leaf.refs, left, countMessage))
+
+const countTransaction: Count = (cell, left) => {
+  const [messages, ...others] = cell.refs
+  if (messages === undefined) return left
+  const slice = messages.beginParse()
+  const received = sumOver([slice.loadMaybeRef()], left, countMessage)
+  return sumOver(others, sumOver([slice.loadMaybeRef()], received, countMessages), countTree)
+}
+
+/** Returns whether a message can be decoded within {@link maxCells}. Throws if the cell is not a message. */
+export const isBoundedMessage = (cell: Core.Cell): boolean => countMessage(cell, maxCells) >= 0
+
 const readMessage = ({ body, info }: Core.Message): TokenData.TransactionMessage => {
   const opcode = body.isExotic ? undefined : formatOpcode(body)
   const comment = parseComment(body)
@@ -63,6 +162,7 @@ export const read = (data: string, account: TokenData.Account): Result.Result<To
     Result.try({
       try: () => {
         const cell = Core.Cell.fromBase64(data)
+        if (countTransaction(cell, maxCells) < 0) return undefined
         const transaction = Core.loadTransaction(cell.beginParse())
         return {
           account: `${account.workchain}:${hex(transaction.address)}`,
@@ -79,7 +179,9 @@ export const read = (data: string, account: TokenData.Account): Result.Result<To
       catch: () => "Expected a transaction's bag of cells in base64"
     }),
     (transaction) =>
-      transaction.account === `${account.workchain}:${account.hash}`
+      transaction === undefined
+        ? Result.fail(`Expected a transaction that expands to at most ${maxCells} cells`)
+        : transaction.account === `${account.workchain}:${account.hash}`
         ? Result.succeed(transaction)
         : Result.fail(
           `Expected a transaction of ${account.workchain}:${account.hash}, got one of ${transaction.account}`

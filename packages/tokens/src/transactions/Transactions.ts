@@ -467,11 +467,17 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
       params: Json.write(params)
     })
     const rows = yield* readTransactions({ address }, upstream, yield* TokenProtocol.readAnswer(response))
-    const transactions = Result.flatMap(
-      Result.mapError(decodeRows(rows), () => "Expected transactions with their data"),
-      (decoded) => Result.all(decoded.map(({ data }) => read(data, account)))
+    const transactions = Result.mapError(decodeRows(rows), () => "Expected transactions with their data")
+    return yield* Effect.fromResult(transactions).pipe(
+      // decoding a page can take a second: other fibers run between two transactions
+      Effect.flatMap((decoded) =>
+        Effect.forEach(
+          decoded.slice(0, limit),
+          ({ data }) => Effect.andThen(Effect.yieldNow, Effect.fromResult(read(data, account)))
+        )
+      ),
+      Effect.mapError((issue) => malformed(upstream, issue))
     )
-    return yield* Effect.mapError(Effect.fromResult(transactions), (issue) => malformed(upstream, issue))
   })
 
   const accounts = yield* RcMap.make({

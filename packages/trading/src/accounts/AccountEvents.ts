@@ -99,7 +99,10 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /** The maximum size and age of the event log. */
 export interface Bounds {
-  /** The maximum number of rows, in total for all accounts. */
+  /**
+   * The maximum number of rows, in total for all accounts. Beyond, the account with the most rows in the copy of this
+   * process loses its oldest ones.
+   */
   readonly rows: number
   /** The maximum age of a row, in milliseconds. */
   readonly age: number
@@ -217,23 +220,30 @@ interface LoggedStream {
   dropped: Array<Row>
 }
 
+/** The entries of an account, oldest first. */
+interface AccountLog {
+  entries: Array<Entry>
+  /** Index of the first retained entry. */
+  first: number
+  rows: number
+}
+
 /** A copy of the event log, limited in the number and the age of its rows. */
 export class EventLog {
   readonly #bounds: Bounds
   readonly #readers = new Set<LogReader>()
-  #entries: Array<Entry> = []
-  /** Index of the first retained entry of `#entries`. */
-  #first = 0
+  #accounts = new Map<string, AccountLog>()
   #rows = 0
   /** The entries by account and subscription. */
   #streams = new Map<string, LoggedStream>()
+  /** The point after which the log contains all events of an account: its start, or its last dropped entry. */
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   /** The latest time of an event of each account, including dropped entries. */
   #reached = new Map<string, number>()
   #epoch = ""
   #seq = 0
+  /** The sequence number of the newest entry that the store dropped, and a time that is not before its time. */
   #start = 0
-  /** A time that is not before the time of any dropped entry; 0 if no entry was dropped. */
   #droppedAt = 0
 
   constructor(bounds: Bounds) {
@@ -248,8 +258,7 @@ export class EventLog {
   /** Replaces this copy of the event log with the log of a store, and notifies the readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
-    this.#entries = []
-    this.#first = 0
+    this.#accounts = new Map()
     this.#rows = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
@@ -339,7 +348,9 @@ export class EventLog {
 
   /** Drops entries older than the maximum age. */
   expire(now: number): void {
-    while ((this.#entries[this.#first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst()
+    for (const account of this.#accounts.values()) {
+      while ((account.entries[account.first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst(account)
+    }
   }
 
   #add(entry: Entry): void {
@@ -363,19 +374,33 @@ export class EventLog {
         stream.dropped = []
       }
     }
-    this.#entries.push(entry)
+    const account = this.#accounts.get(entry.user) ?? { entries: [], first: 0, rows: 0 }
+    this.#accounts.set(entry.user, account)
+    account.entries.push(entry)
+    account.rows += entry.rows.length
     this.#rows += entry.rows.length
-    while (this.#rows > this.#bounds.rows) this.#dropFirst()
+    while (this.#rows > this.#bounds.rows) this.#dropFirst(this.#largest(account))
   }
 
-  #dropFirst(): void {
-    const entry = this.#entries[this.#first]
+  /** Returns the account with the most rows, so that a busy account loses its own rows before those of others. */
+  #largest(latest: AccountLog): AccountLog {
+    let largest = latest
+    for (const account of this.#accounts.values()) if (account.rows > largest.rows) largest = account
+    return largest
+  }
+
+  #dropFirst(account: AccountLog): void {
+    const entry = account.entries[account.first]
     if (entry === undefined) return
-    this.#first++
+    account.first++
+    account.rows -= entry.rows.length
     this.#rows -= entry.rows.length
-    this.#start = Math.max(this.#start, entry.seq)
-    // `time` is by the venue's clock, which can differ from the clock of this process
-    for (const { time } of entry.rows) if (time > this.#droppedAt) this.#droppedAt = time
+    const begun = this.#begun.get(entry.user)
+    if (begun !== undefined) {
+      // `time` is by the venue's clock, which can differ from the clock of this process
+      const at = entry.rows.reduce((newest, { time }) => Math.max(newest, time), begun.at)
+      this.#begun.set(entry.user, { seq: Math.max(begun.seq, entry.seq), at })
+    }
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
@@ -384,10 +409,11 @@ export class EventLog {
         else stream.rows.delete(row)
       }
     }
+    if (account.first === account.entries.length) this.#accounts.delete(entry.user)
     // the array is compacted rarely, because each compaction copies the array
-    if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
-      this.#entries = this.#entries.slice(this.#first)
-      this.#first = 0
+    if (account.first > 1000 && account.first * 2 > account.entries.length) {
+      account.entries = account.entries.slice(account.first)
+      account.first = 0
     }
   }
 }

@@ -1,371 +1,34 @@
 /**
  * The subscriptions of all callers to one EVM chain, and the methods that the gateway derives from a node's reads. One
  * task follows the chain's head for all callers.
- *
- * Logs are queried in one query for all filters, and only for blocks whose bloom filter may match one of the filters:
- * of one block by its hash, of several new blocks by their range. Blocks of the range without logs are then queried by
- * their hashes, because a node that does not have a block omits it. While nodes refuse queries by block hash, all logs
- * of a block are queried by its number. After a reorg, the logs of replaced blocks are sent again with `removed: true`,
- * before the logs of the new blocks.
  */
 import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CommonFailure, InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { selects } from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import type { Interest, Subscribe } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as PartitionedSemaphore from "effect/PartitionedSemaphore"
 import * as Predicate from "effect/Predicate"
-import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Batching from "../Batching.ts"
 import type { Settings } from "../Upstream.ts"
 import * as FeedTopics from "./Filters.ts"
 import * as HeadChain from "./Heads.ts"
+import * as LogDelivery from "./LogDelivery.ts"
 import * as LogSearch from "./LogSearch.ts"
-
-/** The dependencies of the log delivery. */
-export interface LogDeliveryOptions {
-  readonly serving: EvmReads.Serving
-  readonly ask: HeadChain.AskNode
-  readonly reads: Pick<HeadChain.NodeReads, "header">
-  readonly topics: FeedTopics.FeedTopics
-  /** Returns the chain of the blocks whose logs are delivered. */
-  readonly chain: () => HeadChain.HeadChain
-}
-
-interface DeliveredBlock {
-  readonly number: bigint
-  readonly hash: string
-  logs: ReadonlyArray<string>
-}
-
-/**
- * Maximum number of blocks whose logs are queried by block hash after a query of their range has failed, or while few
- * blocks have logs. Otherwise one query covers the whole range of blocks.
- */
-const mostByHash = 8
-
-/** Maximum number of blocks whose logs are delivered together. */
-const mostSpan = 200
-
-/** Maximum number of blocks whose logs are still to be delivered. The chain stores these blocks, and some more. */
-const mostBehind = HeadChain.most - 1024
-
-/**
- * Maximum numbers of addresses and of first topics in a query. If subscriptions select more, all addresses or topics
- * are queried, because nodes refuse long filters.
- */
-const mostAlternatives = { addresses: 100, topics: 4 }
-
-const firstBackoff = 250
-const maxBackoff = 10_000
-
-/** Number of consecutive failures after which they are logged as warnings. */
-const patience = 5
-
-/** A node's response does not contain the logs of the requested blocks. */
-class LogsUnread extends Data.TaggedError("LogsUnread")<{ readonly message: string }> {}
-
-const otherBlocks = () => new LogsUnread({ message: "The node has other blocks" })
-
-const isTransient = (error: CommonFailure | LogsUnread): boolean =>
-  error._tag !== "LogsUnread" && error.group === "retry-later"
-
-/** Encodes a block number as the position from which a caller can later resume its logs subscription. */
-export const formatPosition = (block: bigint): string => `{"position":"${Json.encodeQuantity(block)}"}`
-
-const parts = (
-  text: string
-): { readonly address: string; readonly topics: ReadonlyArray<string>; readonly index: unknown } => {
-  const value = Json.of(text).valueOrUndefined
-  const address = JsonRpc.member(value, "address")
-  const topics = JsonRpc.member(value, "topics")
-  return {
-    address: Predicate.isString(address) ? address : "",
-    topics: Array.isArray(topics) ? topics.filter(Predicate.isString) : [],
-    index: JsonRpc.member(value, "logIndex")
-  }
-}
-
-/** Makes the `LogDelivery` of one chain. Nothing is delivered until its `run` is started. */
-export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: LogDeliveryOptions) {
-  const clock = yield* Clock.Clock
-  const getLogs = EvmReads.getLogs(serving)
-  const changes = yield* Queue.sliding<void>(1)
-  let delivered: Array<DeliveredBlock> = []
-  let reading: object | undefined
-  let failures = 0
-  // consecutive failures, and the number of blocks to deliver together after them
-  let streak = 0
-  let atOnce = mostSpan
-  /**
-   * Whether at most one of the blocks that were last queried together had logs. A query of a range then saves nothing,
-   * because each block without logs is also queried by its hash.
-   */
-  let isSparse = false
-  /** Whether nodes refuse queries by block hash. */
-  const refusesHashes = new Batching.Learned<true>()
-
-  /** Reports that the chain has changed. */
-  const wake = (): void => void Queue.offerUnsafe(changes, undefined)
-
-  /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
-  const send = (number: bigint, logs: ReadonlyArray<string>): ReadonlyArray<string> => {
-    const known = logs.map((text) => ({ text, log: parts(text), isSent: false }))
-    for (const topic of topics.ofKind("logs")) {
-      if (number <= topic.since) continue
-      for (const each of known) {
-        if (!selects(topic.selection, each.log)) continue
-        each.isSent = true
-        topics.emit(topic, each.text)
-      }
-    }
-    return known.filter(({ isSent }) => isSent).map(({ text }) => text)
-  }
-
-  const sendPositions = (): void => {
-    const last = delivered.at(-1)
-    if (last === undefined) return
-    for (const topic of topics.ofKind("logs")) {
-      if (topic.interest.hasPositions === true && last.number > topic.since) {
-        topics.emit(topic, formatPosition(last.number))
-      }
-    }
-  }
-
-  /** Returns the values that all subscriptions together select; empty, which selects all, if one selects all or many. */
-  const selected = (sets: ReadonlyArray<ReadonlySet<string> | undefined>, most: number): ReadonlyArray<string> => {
-    if (!sets.every((each) => each !== undefined && each.size > 0 && each.size <= most)) return []
-    const values = new Set(sets.flatMap((each) => [...each ?? []]))
-    return values.size > most ? [] : [...values]
-  }
-
-  /** Returns a filter that matches every log that any subscription selects. */
-  const union = (): object => {
-    const all = topics.ofKind("logs").map(({ selection }) => selection)
-    const address = selected(all.map(({ addresses }) => addresses), mostAlternatives.addresses)
-    const first = selected(all.map(({ topics: [position] }) => position), mostAlternatives.topics)
-    return {
-      ...(address.length === 0 ? {} : { address }),
-      ...(first.length === 0 ? {} : { topics: [first] })
-    }
-  }
-
-  const query = (filter: object) => {
-    const params = Json.write([filter])
-    return ask({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
-  }
-
-  const queryTexts = Effect.fnUntraced(function*(filter: object) {
-    const answer = yield* query(filter)
-    if (answer._tag === "Error") return yield* new LogsUnread({ message: answer.message })
-    const texts = Json.elements(answer.result.text)
-    return texts ?? (yield* new LogsUnread({ message: "The node's logs are not an array" }))
-  })
-
-  /**
-   * Returns all logs of a block, queried by the block's number. Fails if the node does not have the block; some nodes then
-   * return an empty list.
-   */
-  const queryByNumber = Effect.fnUntraced(function*({ hash, logsBloom, number }: HeadChain.Header) {
-    const name = Json.encodeQuantity(number)
-    const queried = queryTexts({ fromBlock: name, toBlock: name })
-    // the block is queried because its bloom filter may match, so the filter is not empty and the block has logs
-    if (logsBloom !== undefined) {
-      const texts = yield* queried
-      return texts.length > 0 ? texts : yield* otherBlocks()
-    }
-    // the calls are in one batch, so that one node serves both
-    const [header, texts] = yield* Batching.batched(Effect.all([reads.header(number), queried], { concurrency: 2 }))
-    return header?.hash === hash ? texts : yield* otherBlocks()
-  })
-
-  /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
-  const queryBlock = (block: HeadChain.Header, filter: object) =>
-    Effect.suspend(() => {
-      const now = Json.monotonicMillis(clock)
-      if (refusesHashes.at(now) === true) return queryByNumber(block)
-      const queried = queryTexts({ ...filter, blockHash: block.hash })
-      // the first attempt may have been refused because of its filter
-      if (streak === 0) return queried
-      return Effect.catchTag(queried, "LogsUnread", () =>
-        Effect.tap(queryByNumber(block), () =>
-          Effect.sync(() => refusesHashes.learn(true, now))))
-    })
-
-  /** Returns the logs of some blocks, queried block by block. */
-  const queryBlocks = (blocks: ReadonlyArray<HeadChain.Header>, filter: object) =>
-    Effect.map(
-      Effect.forEach(blocks, (block) => queryBlock(block, filter), { concurrency: mostByHash }),
-      (found) => found.flat()
-    )
-
-  /** Returns the logs of some blocks. Fails if the node does not have one of the blocks. */
-  const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<HeadChain.Header>) {
-    // a node may refuse a filter, so a retry has none
-    const filter = streak === 0 ? union() : {}
-    const first = blocks[0]
-    const last = blocks.at(-1)
-    const isByHash = blocks.length <= (isSparse || streak > 0 ? mostByHash : 1)
-    if (first === undefined || last === undefined || isByHash) return yield* queryBlocks(blocks, filter)
-    const texts = yield* queryTexts({
-      ...filter,
-      fromBlock: Json.encodeQuantity(first.number),
-      toBlock: Json.encodeQuantity(last.number)
-    })
-    // a node that is behind, or on another branch, silently omits blocks
-    const there = new Set(FeedTopics.byBlock(texts).map(({ hash }) => hash))
-    return [...texts, ...(yield* queryBlocks(blocks.filter(({ hash }) => !there.has(hash)), filter))]
-  })
-
-  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
-  const begin = (headers: ReadonlyArray<HeadChain.Header>): void => {
-    delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
-  }
-
-  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
-  const lose = (first: bigint): void => {
-    const next = (delivered.at(-1)?.number ?? first) + 1n
-    topics.lose("logs", next < first ? next : first)
-    begin([])
-  }
-
-  /**
-   * Sends, marked as removed, the logs of blocks after block `to`, which are no longer in the chain. Subscriptions that
-   * began at one of these blocks then receive the logs of its replacement.
-   */
-  const rewind = (to: bigint): void => {
-    for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
-      delivered.pop()
-      send(last.number, last.logs.toReversed().map(FeedTopics.removedLog))
-    }
-    for (const topic of topics.ofKind("logs")) {
-      if (topic.interest.fromBlock === undefined && topic.since > to) topic.since = to
-    }
-    wake()
-  }
-
-  /** Delivers the logs of new blocks. */
-  const reconcile = Effect.fnUntraced(function*() {
-    for (;;) {
-      if (chain().head() === undefined) return
-      const start = delivered.at(-1)
-      const ahead = chain().above(start?.number ?? -1n)
-      if (start === undefined || ahead.length > mostBehind) {
-        lose(ahead[0]?.number ?? 0n)
-        return begin(ahead.slice(-HeadChain.remembered))
-      }
-      const span = ahead.slice(0, atOnce)
-      if (span.length === 0) return
-      const wanted = topics.ofKind("logs")
-      const matching = span.filter(({ logsBloom, number }) =>
-        wanted.some(({ selection, since }) => number > since && LogSearch.mayHave(logsBloom, selection))
-      )
-      reading = matching
-      const found = matching.length === 0 ? [] : yield* logsIn(matching)
-      const blocks = new Map(FeedTopics.byBlock(found).map((block) => [block.hash, block]))
-      if (matching.length > 1) isSparse = blocks.size < 2
-      const hashes = new Set(span.map(({ hash }) => hash))
-      if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
-        return yield* otherBlocks()
-      }
-      for (const { hash, number, parentHash } of span) {
-        // the chain may have changed during the query
-        if (chain().at(number)?.hash !== hash || delivered.at(-1)?.hash !== parentHash) break
-        delivered.push({ number, hash, logs: send(number, blocks.get(hash)?.logs ?? []) })
-      }
-      if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
-      streak = 0
-      atOnce = Math.min(mostSpan, 2 * atOnce)
-      sendPositions()
-      topics.flush()
-    }
-  })
-
-  const retryLater = (error: CommonFailure | LogsUnread) =>
-    Effect.suspend(() => {
-      failures++
-      streak++
-      // a node may refuse the logs of this number of blocks
-      if (!isTransient(error)) atOnce = Math.max(1, atOnce >> 1)
-      const log = streak < patience ? Effect.logDebug : Effect.logWarning
-      return log("The logs of new blocks could not be read", { error: error.message }).pipe(
-        Effect.andThen(Effect.sleep(Math.min(maxBackoff, firstBackoff * 2 ** (streak - 1)))),
-        Effect.andThen(Effect.sync(wake))
-      )
-    })
-
-  /** Delivers logs whenever the chain has changed. Never ends. */
-  const run = Effect.forever(Effect.andThen(
-    Queue.take(changes),
-    Effect.ensuring(
-      reconcile(),
-      Effect.sync(() => {
-        reading = undefined
-        topics.flush()
-      })
-    ).pipe(Effect.catch(retryLater))
-  ))
-
-  return {
-    /** Returns the number of the latest block whose logs were delivered. */
-    position: (): bigint | undefined => delivered.at(-1)?.number,
-    begin,
-    rewind,
-    lose,
-    wake,
-    run,
-    /**
-     * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
-     * logs that only subscriptions added after its start select.
-     */
-    reading: (): object | undefined => reading,
-    /** Returns the number of failed attempts to read the logs of new blocks. */
-    failures: (): number => failures,
-    /**
-     * Returns the logs that match a subscription, from a block up to `position`. If a node refuses the query, returns
-     * the node's response.
-     */
-    readSince: (
-      { interest }: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
-      from: bigint
-    ): Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure> => {
-      const to = delivered.at(-1)?.number
-      return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
-        query({ ...interest.filter, fromBlock: Json.encodeQuantity(from), toBlock: Json.encodeQuantity(to) }),
-        (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
-      )
-    },
-    /** Records logs that `readSince` returned to a subscription, so that they are also sent as removed after a reorg. */
-    remember: (logs: ReadonlyArray<string>): void => {
-      for (const { hash, logs: read } of FeedTopics.byBlock(logs)) {
-        const there = delivered.find((block) => block.hash === hash)
-        if (there === undefined) continue
-        const known = new Set(there.logs.map((text) => parts(text).index))
-        there.logs = [...there.logs, ...read.filter((text) => !known.has(parts(text).index))]
-      }
-    }
-  }
-})
-
-/** Delivers the logs of a chain's newest blocks to subscriptions. */
-export type LogDelivery = Effect.Success<ReturnType<typeof makeLogDelivery>>
 
 /** The dependencies of the function that sends past results to new subscriptions. */
 export interface CatchUpOptions {
   readonly reads: HeadChain.NodeReads
   readonly topics: FeedTopics.FeedTopics
   readonly chain: HeadChain.HeadChain
-  readonly logs: LogDelivery
+  readonly logs: LogDelivery.LogDelivery
   /** Returns the number of reorgs so far. */
   readonly reorganisations: () => number
 }
@@ -435,6 +98,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
     from: bigint,
     isLast: boolean
   ): Effect.fn.Return<CaughtUp, CommonFailure> {
+    while (logs.isSending()) yield* Effect.yieldNow
     const before = reorganisations()
     topic.waiting = []
     const position = logs.position()
@@ -445,7 +109,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
       return isLast || LogSearch.servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
     }
     logs.remember(found)
-    const end = topic.interest.hasPositions === true ? [formatPosition(position ?? from - 1n)] : []
+    const end = topic.interest.hasPositions === true ? [LogDelivery.formatPosition(position ?? from - 1n)] : []
     return { results: [...found, ...end] }
   })
 
@@ -460,7 +124,7 @@ export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: Cat
     if (interest.kind === "newHeads" && interest.fromBlock === "latest") topic.since = newest - 1n
     if (interest.kind === "logs" && interest.fromBlock === undefined) {
       if (topic.since < 0n) topic.since = newest
-      topics.release(topic, [formatPosition(topic.since)])
+      topics.release(topic, [LogDelivery.formatPosition(topic.since)])
       return topics.flush()
     }
     for (let attempts = 1;; attempts++) {
@@ -504,6 +168,8 @@ export interface FeedStatus {
   readonly age: number | undefined
   readonly source: "socket" | "polling" | "idle"
   readonly subscriptions: number
+  /** Approximate bytes of the headers, logs and filters that are stored. */
+  readonly retained: number
   readonly reorganisations: number
   readonly polls: number
   /** Number of failed attempts to read the logs of new blocks. */
@@ -568,7 +234,7 @@ export const make = Effect.fnUntraced(
     let syncing: string | undefined
     let syncingAt = 0
 
-    const logs = yield* makeLogDelivery({ serving, ask, reads, topics, chain: () => chain })
+    const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
     const chain: HeadChain.HeadChain = HeadChain.makeChain(reads, {
       added: (header) => {
         source.found(header)
@@ -703,7 +369,9 @@ export const make = Effect.fnUntraced(
     const subscribe: Subscribe = (interest, sink) => {
       const topic = topics.join(interest, sink, firstSince(interest, chain.head()?.number))
       start()
-      if (interest.kind === "newPendingTransactions") source.followPending()
+      // retains the parameters of the shared subscription instead of equal ones of each caller
+      const { kind } = interest
+      if (kind === "newPendingTransactions") source.followPending()
       const missed = catchUp(topic)
       const catchingUp = missed === undefined ? undefined : fork(
         Effect.provideService(Effect.andThen(Effect.yieldNow, missed), CurrentCaller, sink.caller)
@@ -721,7 +389,7 @@ export const make = Effect.fnUntraced(
           isOver = true
           topics.leave(topic, sink)
           if (topic.sinks.size === 0) catchingUp?.interruptUnsafe()
-          if (interest.kind === "newPendingTransactions") source.followPending()
+          if (kind === "newPendingTransactions") source.followPending()
           if (topics.size() === 0) Fiber.runIn(fork(stopIdle), scope)
         }
       }
@@ -737,6 +405,7 @@ export const make = Effect.fnUntraced(
           age: source.age(),
           source: running === undefined ? "idle" : source.isAnnounced() ? "socket" : "polling",
           subscriptions: topics.size(),
+          retained: chain.above(-1n).reduce((sum, { text }) => sum + text.length, logs.retained() + topics.retained()),
           reorganisations,
           polls: source.polls(),
           logFailures: logs.failures()
@@ -808,7 +477,7 @@ export const makeGatewayReads = Effect.fnUntraced(
     const readBlock: JsonRpc.EvmBackend["read"] = (call) =>
       Effect.tap(backend.read(call), (answer) => {
         const header = answer._tag === "Result" ? HeadChain.readHeader(answer.result.valueOrUndefined) : undefined
-        return header === undefined ? Effect.void : Effect.sync(() => reads.remember(header))
+        return header === undefined || header === "too large" ? Effect.void : Effect.sync(() => reads.remember(header))
       })
     const read: JsonRpc.EvmBackend["read"] = (call) => {
       if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)

@@ -4,6 +4,8 @@
  *
  * A filter expires after five minutes without a poll. Each caller has a maximum number of filters.
  */
+import { sha256 } from "@noble/hashes/sha2"
+import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils"
 import * as Caller from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
@@ -33,8 +35,11 @@ import { type LogSearch, mayHave, servedBlocks } from "./LogSearch.ts"
 export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly key: string
   readonly id: string
+  /** The type and parameters; without a long filter, which `selection` contains. */
   readonly interest: Wanted
   readonly selection: EvmResources.LogSelection
+  /** Increases from one subscription to the next. */
+  readonly order: number
   readonly sinks: Set<EvmSink>
   /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
@@ -59,12 +64,174 @@ export const newId = (): string =>
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined
   if (interest.kind !== "logs") return interest.kind
-  return interest.hasPositions === true ? undefined : `logs ${JSON.stringify(interest.filter).toLowerCase()}`
+  if (interest.hasPositions === true) return undefined
+  // a filter has up to 49 KB of text
+  return `logs ${bytesToHex(sha256(utf8ToBytes(JSON.stringify(interest.filter).toLowerCase())))}`
+}
+
+/** A subscription to logs. */
+export type LogTopic = FeedTopic<InterestIn<"logs">>
+
+const none: ReadonlySet<string> = new Set()
+
+/** Maximum number of values at one position of a filter that are stored as strings, and in the index. */
+const mostStrings = 16
+
+/** Approximate bytes of a value that is stored as a string, in a set and in the index. */
+const stringBytes = 150
+
+/** Stores values of equal length as sorted bytes: an address takes 20 bytes instead of more than 100. */
+const packed = (values: EvmResources.Alternatives, width: number): EvmResources.Alternatives => {
+  const bytes = new Uint8Array(values.size * width)
+  for (const [index, value] of [...values].toSorted().entries()) bytes.set(hexToBytes(value.slice(2)), index * width)
+  const size = values.size
+  const at = (index: number) => bytes.subarray(index * width, (index + 1) * width)
+  const has = (value: string): boolean => {
+    const wanted = hexToBytes(value.slice(2))
+    let low = 0
+    let high = size
+    while (low < high) {
+      const middle = (low + high) >> 1
+      const found = at(middle)
+      const differs = wanted.findIndex((byte, index) => byte !== found[index])
+      if (differs < 0) return true
+      if ((wanted[differs] ?? 0) < (found[differs] ?? 0)) high = middle
+      else low = middle + 1
+    }
+    return false
+  }
+  const isOfWidth = new RegExp(`^0x[0-9a-f]{${2 * width}}$`, "u")
+  return {
+    size,
+    has: (value) => isOfWidth.test(value) && has(value),
+    *[Symbol.iterator]() {
+      for (let index = 0; index < size; index++) yield `0x${bytesToHex(at(index))}`
+    }
+  }
+}
+
+const widths = { address: 20, topic: 32 } as const
+
+/** Returns the values that a filter accepts, stored compactly. */
+const compactSelection = (filter: LogTopic["interest"]["filter"]): EvmResources.LogSelection => {
+  const { addresses, topics } = EvmResources.selectionIn(filter)
+  const compact = (values: EvmResources.Alternatives, width: number) =>
+    values.size > mostStrings ? packed(values, width) : values
+  return {
+    addresses: compact(addresses, widths.address),
+    topics: topics.map((values) => compact(values, widths.topic))
+  }
+}
+
+/** Returns an interest and its selection. A long filter is stored in the selection only. */
+const compactInterest = (interest: Interest): Pick<FeedTopic, "interest" | "selection"> => {
+  if (interest.kind !== "logs") return { interest, selection: { addresses: none, topics: [] } }
+  const selection = compactSelection(interest.filter)
+  const isLong = [selection.addresses, ...selection.topics].some(({ size }) => size > mostStrings)
+  return { interest: isLong ? { ...interest, filter: {} } : interest, selection }
+}
+
+/** Returns the filter of a subscription, for a node. */
+export const toNodeFilter = ({ interest: { filter }, selection: { addresses, topics } }: LogTopic): object =>
+  filter.address !== undefined || filter.topics !== undefined ? filter : {
+    ...(addresses.size === 0 ? {} : { address: [...addresses] }),
+    ...(topics.length === 0 ? {} : { topics: topics.map((values) => values.size === 0 ? null : [...values]) })
+  }
+
+/** A subscription in the index, with the conditions that the index does not cover. */
+export interface IndexedTopic {
+  readonly topic: LogTopic
+  readonly others: EvmResources.LogSelection
+}
+
+type Bucket = IndexedTopic | Set<IndexedTopic>
+
+/**
+ * Makes an index of subscriptions to logs. A subscription is found by the values that it accepts at one position, the
+ * address or a topic of a log, for which few other subscriptions are found.
+ */
+const makeLogIndex = () => {
+  // the address and the four topics of a log
+  const positions = Array.from({ length: 5 }, () => new Map<string, Bucket>())
+  const unindexed = new Set<IndexedTopic>()
+  const known = new Map<LogTopic, IndexedTopic & { readonly position: number }>()
+
+  const valuesIn = ({ selection: { addresses, topics } }: LogTopic) => [addresses, ...topics]
+
+  const countAt = (position: number, value: string): number => {
+    const bucket = positions[position]?.get(value)
+    return bucket === undefined ? 0 : bucket instanceof Set ? bucket.size : 1
+  }
+
+  const choosePosition = (values: ReadonlyArray<EvmResources.Alternatives>): number => {
+    let chosen = -1
+    let least = Number.POSITIVE_INFINITY
+    for (const [position, accepted] of values.entries()) {
+      if (accepted.size === 0 || accepted.size > mostStrings) continue
+      const count = Math.max(...[...accepted].map((value) => countAt(position, value)))
+      if (count >= least) continue
+      least = count
+      chosen = position
+    }
+    return chosen
+  }
+
+  const visit = (bucket: Bucket | undefined, each: (found: IndexedTopic) => void): number => {
+    if (bucket instanceof Set) {
+      bucket.forEach(each)
+      return bucket.size
+    }
+    if (bucket === undefined) return 0
+    each(bucket)
+    return 1
+  }
+
+  return {
+    add: (topic: LogTopic): void => {
+      const values = valuesIn(topic)
+      const position = choosePosition(values)
+      const [addresses = none, ...topics] = values.map((accepted, at) => at === position ? none : accepted)
+      const indexed = { topic, position, others: { addresses, topics } }
+      known.set(topic, indexed)
+      const buckets = positions[position]
+      if (buckets === undefined) return void unindexed.add(indexed)
+      for (const value of values[position] ?? []) {
+        const bucket = buckets.get(value)
+        if (bucket === undefined) buckets.set(value, indexed)
+        else if (bucket instanceof Set) bucket.add(indexed)
+        else buckets.set(value, new Set([bucket, indexed]))
+      }
+    },
+    remove: (topic: LogTopic): void => {
+      const indexed = known.get(topic)
+      if (indexed === undefined) return
+      known.delete(topic)
+      unindexed.delete(indexed)
+      const buckets = positions[indexed.position]
+      if (buckets === undefined) return
+      for (const value of valuesIn(topic)[indexed.position] ?? []) {
+        const bucket = buckets.get(value)
+        if (bucket instanceof Set) bucket.delete(indexed)
+        if (bucket === indexed || (bucket instanceof Set && bucket.size === 0)) buckets.delete(value)
+      }
+    },
+    /**
+     * Visits the subscriptions that the index finds for a log, and returns their number. Those whose other conditions
+     * select the log receive it.
+     */
+    candidates: (log: EvmResources.LogSubject, each: (found: IndexedTopic) => void): number =>
+      [log.address, ...log.topics].reduce(
+        (count, value, position) => count + visit(positions[position]?.get(value.toLowerCase()), each),
+        visit(unindexed, each)
+      )
+  }
 }
 
 /** Makes an empty set of subscriptions to the chain of an upstream. */
 export const makeTopics = (upstream: string) => {
   const topics = new Map<string, FeedTopic>()
+  const logs = makeLogIndex()
+  let order = 0
   let touched = new Set<EvmSink>()
 
   const send = ({ id, sinks }: FeedTopic, member: "error" | "result", text: string): void => {
@@ -82,7 +249,14 @@ export const makeTopics = (upstream: string) => {
   const fail = (topic: FeedTopic, error: string): void => {
     send(topic, "error", error)
     topic.sinks.clear()
+    remove(topic)
+  }
+
+  const remove = (topic: FeedTopic): void => {
+    // a topic that ended may have a successor of the same name
+    if (topics.get(topic.key) !== topic) return
     topics.delete(topic.key)
+    if (isKind(topic, "logs")) logs.remove(topic)
   }
 
   const isKind = <Kind extends Interest["kind"]>(topic: FeedTopic, kind: Kind): topic is FeedTopic<InterestIn<Kind>> =>
@@ -99,7 +273,18 @@ export const makeTopics = (upstream: string) => {
 
   return {
     ofKind,
+    logCandidates: logs.candidates,
     size: (): number => topics.size,
+    /** Returns the approximate number of bytes of all filters. */
+    retained: (): number =>
+      topics.values().reduce(
+        (sum, { selection: { addresses, topics } }) =>
+          [addresses, ...topics].reduce(
+            (bytes, { size }) => bytes + size * (size > mostStrings ? 32 : stringBytes),
+            sum
+          ),
+        0
+      ),
     /**
      * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
      * caller is already in that subscription, adds the caller to a second subscription with its own ID.
@@ -108,22 +293,27 @@ export const makeTopics = (upstream: string) => {
       const name = sharedName(interest)
       const id = newId()
       const key = name === undefined ? id : findKey(name, sink)
-      const topic: FeedTopic = topics.get(key) ?? {
+      const known = topics.get(key)
+      if (known !== undefined) {
+        known.sinks.add(sink)
+        return known
+      }
+      const topic: FeedTopic = {
         key,
         id,
-        interest,
-        selection: EvmResources.selectionIn(interest.kind === "logs" ? interest.filter : {}),
-        sinks: new Set(),
+        ...compactInterest(interest),
+        order: order++,
+        sinks: new Set([sink]),
         since,
         waiting: undefined
       }
       topics.set(key, topic)
-      topic.sinks.add(sink)
+      if (isKind(topic, "logs")) logs.add(topic)
       return topic
     },
     leave: (topic: FeedTopic, sink: EvmSink): void => {
       topic.sinks.delete(sink)
-      if (topic.sinks.size === 0) topics.delete(topic.key)
+      if (topic.sinks.size === 0) remove(topic)
     },
     /** Sends a result to the callers of a subscription, after all earlier results. */
     emit: (topic: FeedTopic, result: string): void => {

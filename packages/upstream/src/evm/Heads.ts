@@ -9,6 +9,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import { malformed } from "@trigate/domain/operations/Operation"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -50,6 +51,9 @@ export interface Header {
   readonly text: string
 }
 
+/** Maximum characters of a block header, without the block's transactions, uncles and withdrawals. */
+export const maxHeader = 16 * 1024
+
 const isZero = /^0x0*$/u
 
 const inHeads = new Set(["transactions", "uncles", "withdrawals"])
@@ -57,11 +61,16 @@ const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 const decodeQuantity = Schema.decodeUnknownOption(Json.Quantity)
 const decodeHead = Schema.decodeUnknownOption(Head)
 
-/** Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. */
-export const readHeader = (value: unknown): Header | undefined => {
+/**
+ * Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. Returns `"too large"` for a header
+ * of more than {@link maxHeader} characters, because hundreds of headers are stored.
+ */
+export const readHeader = (value: unknown): Header | "too large" | undefined => {
   const head = decodeHead(value)
   if (head._tag === "None" || !Predicate.isObject(value)) return undefined
   const { gasUsed, hash, logsBloom, number, parentHash, timestamp } = head.value
+  const text = Json.stringify(Object.fromEntries(Object.entries(value).filter(([name]) => !inHeads.has(name))))
+  if (text.length > maxHeader) return "too large"
   // some nodes send an empty bloom filter for every block
   const isUnknown = logsBloom === undefined || logsBloom === null || (isZero.test(logsBloom) && gasUsed !== "0x0")
   return {
@@ -70,7 +79,7 @@ export const readHeader = (value: unknown): Header | undefined => {
     parentHash: parentHash.toLowerCase(),
     logsBloom: isUnknown ? undefined : logsBloom,
     timestamp: Option.getOrUndefined(Option.map(decodeQuantity(timestamp), Number)),
-    text: Json.stringify(Object.fromEntries(Object.entries(value).filter(([name]) => !inHeads.has(name))))
+    text
   }
 }
 
@@ -102,10 +111,13 @@ export const make = (serving: EvmReads.Serving, label: string, ask: AskNode): No
   }
   return {
     header: (name) =>
-      Effect.map(block({ block: name }), (value) => {
+      Effect.flatMap(block({ block: name }), (value) => {
         const header = readHeader(value)
+        if (header === "too large") {
+          return Effect.fail(malformed(label, `Expected a block header of at most ${maxHeader} characters`))
+        }
         if (header !== undefined) remember(header)
-        return header
+        return Effect.succeed(header)
       }),
     known: (hash) => headers.get(hash),
     remember,
@@ -306,6 +318,9 @@ const doubtAfter = 10 * second
 /** Blocks that are found within this number of milliseconds are regarded as found together. */
 const together = 50
 
+/** Maximum number of announced heads that wait. A poll finds the blocks of those that are dropped. */
+const mostArrivals = 256
+
 const headsRequest = 1
 const pendingRequest = 2
 const endRequest = 3
@@ -325,7 +340,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   }
   const now = () => Json.monotonicMillis(clock)
   // announced heads; `undefined` requests an immediate poll
-  const arrivals = yield* Queue.unbounded<Header | undefined>()
+  const arrivals = yield* Queue.sliding<Header | undefined>(mostArrivals)
   let headAt: number | undefined
   let headNumber = 0n
   let announcedAt: number | undefined
@@ -428,6 +443,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     if (!Predicate.isString(subscription)) return
     if (subscription === pendings && Predicate.isString(result)) return pending(result)
     const header = subscription === heads ? readHeader(result) : undefined
+    if (header === "too large") return link?.drop("header too large")
     if (header === undefined) return
     announcedAt = now()
     Queue.offerUnsafe(arrivals, header)

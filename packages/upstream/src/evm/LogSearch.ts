@@ -18,7 +18,7 @@ import { hexToBytes } from "@noble/hashes/utils"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { type LogSelection, SearchFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
+import { type Alternatives, type LogSelection, SearchFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
 import { cachedForGood, malformed } from "@trigate/domain/operations/Operation"
 import * as EvmErrors from "@trigate/domain/unstable/evm/EvmErrors"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
@@ -60,7 +60,7 @@ const has = (bloom: string, value: string): boolean =>
   !isHex.test(value) ||
   bloomBits(value).every(({ bit, digit }) => (Number.parseInt(bloom[digit + 2] ?? "f", 16) & bit) !== 0)
 
-const hasSome = (bloom: string, values: ReadonlySet<string>): boolean => {
+const hasSome = (bloom: string, values: Alternatives): boolean => {
   if (values.size === 0) return true
   for (const value of values) if (has(bloom, value)) return true
   return false
@@ -72,6 +72,19 @@ const isEmpty = /^0x0*$/u
 export const mayHave = (bloom: string | undefined, { addresses, topics }: LogSelection): boolean =>
   bloom === undefined || bloom.length !== DIGITS + 2 ||
   (!isEmpty.test(bloom) && hasSome(bloom, addresses) && topics.every((position) => hasSome(bloom, position)))
+
+/** Maximum number of alternatives that are compared with the bloom filter of one block. */
+const mostCompared = 4_096
+
+/** Returns whether a block may contain logs of one of some selections. Returns `true` if they have many alternatives. */
+export const mayHaveAny = (bloom: string | undefined, selections: Iterable<LogSelection>): boolean => {
+  let left = mostCompared
+  for (const selection of selections) {
+    left -= selection.topics.reduce((count, { size }) => count + size, 1 + selection.addresses.size)
+    if (left < 0 || mayHave(bloom, selection)) return true
+  }
+  return false
+}
 
 /** A range of blocks, both ends included. */
 export interface Span {

@@ -79,6 +79,11 @@ export const metrics = {
     ]
   ),
   evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
+  evmRetained: gauge(
+    "trigate_evm_retained_bytes",
+    "Approximate bytes of stored headers, logs and filters of an EVM chain",
+    ["chain"]
+  ),
   evmReorganisations: counter(
     "trigate_evm_reorganisations_total",
     "Reorgs of an EVM chain",

@@ -1,0 +1,77 @@
+/** The rows of the event log: a busy account loses its own oldest rows, and a position before them is not recovered. */
+import { assert, describe, it } from "@effect/vitest"
+import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
+
+const epoch = "epoch"
+
+/** A log of at most 100 rows of the last 1000 milliseconds, and the number of its newest entry. */
+const makeLog = () => {
+  const log = new AccountEvents.EventLog({ rows: 100, age: 1_000 })
+  log.replace({ begun: new Map(), entries: [], epoch, seq: 0, start: 0 })
+  let seq = 0
+  const append = (kind: AccountEvents.EntryKind, user: string, rows = 0, at = 0): number => {
+    seq += Math.max(1, rows)
+    const made = Array.from({ length: rows }, (_, index) => ({
+      id: `${seq} ${index}`,
+      text: `{"time":${seq}}`,
+      time: seq
+    }))
+    const name = kind === "event" ? "userFills" : ""
+    log.append({ kind, user, name, rows: made, seq, at })
+    return seq
+  }
+  return {
+    log,
+    append,
+    recovers: (at: number, user: string) => log.covers({ epoch, seq: at }, [user]),
+    countRows: (user: string) => log.after(0, user, "userFills").reduce((sum, { rows }) => sum + rows.length, 0)
+  }
+}
+
+describe("the rows of the event log", () => {
+  it("are those of a busy account that are dropped, and not those of others", () => {
+    const { append, countRows, log, recovers } = makeLog()
+    append("begin", "quiet")
+    const quiet = append("event", "quiet", 10)
+    append("begin", "busy")
+    const first = append("event", "busy", 1)
+    for (let index = 0; index < 1_000; index++) append("event", "busy", 3)
+    assert.strictEqual(countRows("quiet"), 10)
+    assert.strictEqual(countRows("busy"), 90)
+    assert.isTrue(recovers(quiet - 5, "quiet"))
+    assert.isTrue(recovers(first, "quiet"))
+    assert.isFalse(recovers(first, "busy"))
+    // exactly from the newest dropped row on, all events are there
+    const since = log.since("busy") ?? 0
+    assert.strictEqual(log.head.seq - since, 90)
+    assert.isTrue(recovers(since, "busy"))
+    assert.isFalse(recovers(since - 1, "busy"))
+    assert.strictEqual(log.begunAt("busy"), since)
+    assert.strictEqual(log.begunAt("quiet"), 0)
+    assert.isFalse(log.covers({ epoch, seq: first }, ["quiet", "busy"]))
+  })
+
+  it("are shared equally between busy accounts", () => {
+    const { append, countRows } = makeLog()
+    const users = ["a", "b", "c", "d"]
+    for (const user of users) append("begin", user)
+    append("event", "a", 100)
+    for (let index = 0; index < 100; index++) append("event", users[index % 3 + 1] ?? "", 1)
+    assert.deepStrictEqual(users.map(countRows), [0, 34, 33, 33])
+    for (let index = 0; index < 400; index++) append("event", users[index % 4] ?? "", 1)
+    assert.deepStrictEqual(users.map(countRows), [25, 25, 25, 25])
+  })
+
+  it("are dropped after their age, account by account", () => {
+    const { append, countRows, log, recovers } = makeLog()
+    const begun = append("begin", "a", 0, 0)
+    append("begin", "b", 0, 900)
+    const old = append("event", "a", 2, 10)
+    append("event", "b", 2, 950)
+    log.expire(1_500)
+    assert.deepStrictEqual([countRows("a"), countRows("b")], [0, 2])
+    assert.isFalse(recovers(begun, "a"))
+    assert.isTrue(recovers(old, "a"))
+    assert.isTrue(recovers(2, "b"))
+  })
+})
