@@ -255,7 +255,8 @@ const pageSize = (): string => {
     "import { $1 } from \"@trigate/client\""
   )
   fs.writeFileSync(path.join(app, "entry.ts"), entry)
-  const gzippedKilobytes = (module: string) => zlib.gzipSync(fs.readFileSync(bundle(module)), { level: 9 }).length / 1000
+  const gzippedKilobytes = (module: string) =>
+    zlib.gzipSync(fs.readFileSync(bundle(module)), { level: 9 }).length / 1000
   const sizes = { modules: gzippedKilobytes("page.ts"), entry: gzippedKilobytes("entry.ts") }
   const document = fs.readFileSync(path.join(root, "docs/performance.md"), "utf8")
   if (!document.includes(`fails above ${mostOfPage.modules} kB`) || !document.includes(`or ${mostOfPage.entry} kB`)) {

@@ -104,10 +104,10 @@ export const local: Caller = background("local")
  * The owner of work whose owner was not set: a program that embeds the services, which logs name like {@link local}. A
  * gateway makes no upstream call for it.
  */
-export const nobody: Caller = background(local.id)
+export const unowned: Caller = background(local.id)
 
-/** The caller on whose behalf a fiber runs, and to whom its upstream calls are charged. Default: {@link nobody}. */
-export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => nobody })
+/** The caller on whose behalf a fiber runs, and to whom its upstream calls are charged. Default: {@link unowned}. */
+export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => unowned })
 
 /** A function that counts the current request against its caller's quota until the returned function is called. */
 export type KeepCounted = () => () => void

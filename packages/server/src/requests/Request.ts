@@ -13,7 +13,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import type { Fields } from "@trigate/callers/Quotas"
-import { type Caller, nobody } from "@trigate/domain/Caller"
+import { type Caller, unowned } from "@trigate/domain/Caller"
 import { sourcesHeader } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { GatewayError as GatewayErrorType, NotPermitted, PayloadTooLarge } from "@trigate/domain/errors/GatewayError"
@@ -566,7 +566,7 @@ export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effec
   if (!isPlain && decode === undefined) return otherCoding
   const mayHave: MayHave = (size) => {
     if (size <= (record.body?.bytes ?? smallBody)) return true
-    record.body ??= { caller: (record.caller ?? nobody).id, bytes: 0 }
+    record.body ??= { caller: (record.caller ?? unowned).id, bytes: 0 }
     return record.load.take(record.body, size)
   }
   if (!mayHave(declared)) return overloaded

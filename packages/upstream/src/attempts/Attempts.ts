@@ -10,7 +10,7 @@
  * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
 import { openIssue } from "@trigate/domain/actions/Action"
-import { type Caller, CurrentCaller, nobody, perUpstream } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller, unowned, perUpstream } from "@trigate/domain/Caller"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import {
   OutcomeUnknown,
@@ -213,7 +213,7 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
   const clock = Context.get(context, Clock.Clock)
   const isRefresh = Context.get(context, RateLimiter.IsRefresh)
   const current = Context.get(context, CurrentCaller)
-  const caller = current === nobody ? parts.owner : current
+  const caller = current === unowned ? parts.owner : current
   if (caller === undefined) {
     return Effect.die(new Error(`The call of ${attempt.operation} has no owner: provide CurrentCaller`))
   }
