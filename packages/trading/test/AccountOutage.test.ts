@@ -135,8 +135,8 @@ const makeStore = () => {
   }
 }
 
-/** A venue that sends the rows of `send` to each of its connections, and the rows so far as a snapshot. */
-const makeVenue = Effect.gen(function*() {
+/** A venue that sends the rows of `send` to each of its connections, and the newest rows so far as a snapshot. */
+const makeVenueOf = Effect.fnUntraced(function*(listed: number) {
   const sent = new Map<string, Array<unknown>>()
   const live = yield* PubSub.unbounded<{ readonly key: string; readonly row: unknown }>()
   const refused = new Set<string>()
@@ -152,7 +152,7 @@ const makeVenue = Effect.gen(function*() {
   const venue = VenueSocket.makeSocket((subscription) => {
     const { declaration, key } = subscription
     const first = declaration.delivery === "snapshot"
-      ? Stream.fromEffect(Effect.sync(() => data(subscription, sent.get(key) ?? [], true)))
+      ? Stream.fromEffect(Effect.sync(() => data(subscription, (sent.get(key) ?? []).slice(-listed), true)))
       : Stream.empty
     const later = Stream.fromPubSub(live).pipe(
       Stream.filter((event) => event.key === key),
@@ -204,6 +204,8 @@ const makeVenue = Effect.gen(function*() {
     })
   }
 })
+
+const makeVenue = makeVenueOf(Number.POSITIVE_INFINITY)
 
 const read = (subscription: unknown) =>
   Result.getOrElse(Subscriptions.read(subscription), () => assert.fail("not a subscription"))
@@ -458,5 +460,52 @@ describe("an account that the owner of the log cannot record", () => {
       const number = yield* venue.send(configured)
       yield* pass(3)
       assert.deepStrictEqual(later.map(({ received }) => received.fills), [[number], [number]])
+    }))
+
+  it.effect("begins a log in which no row is missing, although an older log of the account ended before", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore()
+      const venue = yield* makeVenueOf(3)
+      const first = yield* replica(store, venue, [configured])
+      const second = yield* replica(store, venue)
+      yield* pass(5)
+      const sent: Array<number> = []
+      for (let count = 0; count < 3; count++) sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      venue.refuse(configured)
+      yield* pass(5)
+      for (let count = 0; count < 5; count++) sent.push(yield* venue.send(configured))
+      venue.accept(configured)
+      yield* pass(15)
+      const followers = [follow(first, configured), follow(second, configured)]
+      yield* pass(5)
+      for (const { received } of followers) assert.deepStrictEqual(received.fills, sent.slice(-3))
+    }))
+
+  it.effect("tells callers that rows are missing, and sends them a snapshot without a hole", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore()
+      const venue = yield* makeVenueOf(3)
+      const scope = yield* Scope.make()
+      yield* Scope.provide(replica(store, venue, [configured]), scope)
+      const second = yield* replica(store, venue)
+      const follower = follow(second, configured)
+      yield* pass(5)
+      const sent: Array<number> = []
+      for (let count = 0; count < 3; count++) sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      assert.deepStrictEqual(follower.received.fills, sent)
+      yield* Scope.close(scope, Exit.void)
+      // more than a snapshot lists, and there is no query of older rows here
+      for (let count = 0; count < 5; count++) sent.push(yield* venue.send(configured))
+      yield* pass(10)
+      sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      assert.deepStrictEqual(follower.received.fills, sent.slice(-4))
+      const later = follow(second, configured)
+      yield* pass(5)
+      assert.deepStrictEqual(later.received.fills, sent.slice(-4))
     }))
 })
