@@ -330,6 +330,12 @@ const refuseAfter = 20_000
 /** Milliseconds between two attempts to record an account that the venue, or a limit, refuses. */
 const retryAfter = 10_000
 
+/**
+ * Milliseconds after the start of a writer during which a refusal ends no stream, and the attempt is repeated every
+ * second: the venue's limits may still contain the connections and the reported use of the previous writer.
+ */
+const takeoverFor = 10_000
+
 /** Returns the error message for the callers of an account that cannot be watched at present. */
 export const unavailable = (user: string): string => `The account ${user} cannot be watched at present: try again later`
 
@@ -340,6 +346,8 @@ export const makeWatched = (
 ) => {
   const watched = new Map<string, Watched>()
   const configured = new Set(accounts)
+  /** The time at which this process last began to write a log. */
+  let startedAt = Number.NEGATIVE_INFINITY
   const isNeeded = ({ user, watchers }: Watched): boolean => watchers.size > 0 || configured.has(user)
   const isWanted = ({ wantedAt }: Watched): boolean => now() - wantedAt < EventStore.wantFor
 
@@ -367,6 +375,11 @@ export const makeWatched = (
       each.topics,
       (message) => {
         stopRecording(each)
+        const isTakenOver = started.phase() === "subscribing" && log.since(each.user) !== undefined
+        if (isTakenOver && now() - startedAt < takeoverFor) {
+          each.retryAt = now() + 1000
+          return
+        }
         each.retryAt = now() + retryAfter
         // callers at other replicas read the account, too
         if (log.since(each.user) !== undefined) recording.push({ kind: "end", user: each.user, name: "", rows: [] })
@@ -464,6 +477,7 @@ export const makeWatched = (
       }
     },
     startAll: (): void => {
+      startedAt = now()
       for (const each of watched.values()) record(each)
     },
     stopAll: (): void => {
@@ -521,9 +535,10 @@ export const failoverAfter = 3000
 
 /**
  * Milliseconds for which the store must be reachable again before a process that did not own the log tries to acquire
- * the lease. The owner reconnects within 2 seconds, and tries once a second.
+ * the lease. The owner tries once a second, and reconnects within 2 seconds after an outage in which a process
+ * continued with its own log.
  */
-const ownerFirst = 4000
+const ownerFirst = { reader: 1500, alone: 4000 }
 
 /** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: OwnershipOptions) {
@@ -613,12 +628,12 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   const isOwnerFirst = Effect.suspend(() =>
     Effect.map(primary.readAfter(log.head.seq), () => {
       backSince ??= now()
-      return lease.isElsewhere() && now() - backSince < ownerFirst
+      return lease.isElsewhere() && now() - backSince < ownerFirst[store === primary ? "reader" : "alone"]
     })
   )
 
   const election = Effect.gen(function*() {
-    if (store !== primary && (yield* isOwnerFirst)) return
+    if ((store !== primary || downSince !== undefined) && (yield* isOwnerFirst)) return
     // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
     // process sent before it continued with its own log
     if (store !== primary) yield* lease.release
@@ -716,6 +731,12 @@ export const write = Effect.fnUntraced(
 /** Milliseconds between two reads of the event log by a replica that does not write the log. */
 const pollEvery = 200
 
+/**
+ * Milliseconds between two attempts of a writer to renew its lease, and of a reader to acquire it. A reader tries more
+ * often, so that it continues soon after a writer has released the lease at its end.
+ */
+const electEvery = (role: Role): number => role === "reader" ? 250 : 1000
+
 /** Makes the event log of watched accounts. The log's fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(source: Source, options: EventsOptions = {}) {
   const clock = yield* Clock.Clock
@@ -778,7 +799,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     unrecordedGauge.updateUnsafe(unrecorded(), context)
   }
 
-  const everySecond = Effect.andThen(
+  const elect = Effect.andThen(
     ownership.elect,
     Effect.sync(() => {
       log.expire(clock.currentTimeMillisUnsafe())
@@ -787,14 +808,14 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     })
   )
 
-  const repeat = (effect: Effect.Effect<void>, every: number) =>
-    Effect.forkIn(Effect.forever(Effect.delay(effect, every)), scope)
+  const repeat = (effect: Effect.Effect<void>, every: () => number) =>
+    Effect.forkIn(Effect.forever(Effect.andThen(Effect.suspend(() => Effect.sleep(every())), effect)), scope)
 
-  yield* everySecond
+  yield* elect
   watched.watchConfigured()
-  yield* repeat(everySecond, 1000)
+  yield* repeat(elect, () => electEvery(ownership.role()))
   yield* Effect.forkIn(Effect.forever(write(pending, log, ownership)), scope)
-  if (ownership.backing !== "memory") yield* repeat(ownership.follow, pollEvery)
+  if (ownership.backing !== "memory") yield* repeat(ownership.follow, () => pollEvery)
   // each step of the store has a timeout, so a store that hangs delays the end of the scope by at most a second
   yield* Scope.addFinalizer(scope, ownership.release)
 
