@@ -151,6 +151,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
   let othersUntil = 0
+  /** The use of this process at the time of that report. */
+  let ownThen = RateWindow.none
   /** Units of the calls with a pending request to the shared window. */
   const asking: Units = { read: 0, once: 0 }
 
@@ -330,8 +332,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     ahead: Units,
     now: number
   ): Effect.Effect<Taken, Full> => {
-    if (now >= othersUntil) others = RateWindow.none
-    const own = RateWindow.partBounds(bounds, part, others)
+    if (now >= othersUntil) others = ownThen = RateWindow.none
+    const own = RateWindow.partBounds(bounds, part, ownThen, others)
     window.moveTo(now)
     giveBack(taken, call, call.cost)
     return window.fits(own, call, ahead)
@@ -376,6 +378,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   const hear = (held: Units, now: number) => {
     others = notOwn(held)
+    ownThen = { ...window.all.held }
     othersUntil = now + (bounds.slots + 1) * bounds.width
   }
 
