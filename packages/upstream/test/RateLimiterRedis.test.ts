@@ -288,6 +288,30 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
       }).pipe(Effect.provide(NodeRedis.layer({ url })))
     }))
 
+  it.effect("start an action of one replica before the waiting reads of another", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const [one, two] = [yield* replica(url, venue, counted), yield* replica(url, venue, counted)]
+      for (let second = 0; second < 57; second++) {
+        yield* two.take(ask(query))
+        yield* TestClock.adjust(1000)
+      }
+      for (let count = 0; count < 60; count++) yield* one.take(ask(action))
+      // reads of the other replica try again before the action, and after it
+      for (let count = 0; count < 30; count++) {
+        yield* Effect.forkChild(two.take(ask(query, 30_000)), { startImmediately: true })
+      }
+      yield* counted.settle
+      const sent = yield* Effect.forkChild(one.take(ask(action, 10_000)), { startImmediately: true })
+      for (let step = 0; step < 5000 / grid; step++) {
+        yield* counted.settle
+        yield* TestClock.adjust(grid)
+      }
+      yield* counted.settle
+      assert.isDefined(sent.pollUnsafe())
+    }))
+
   /** Lets time pass in steps between which the replicas report. */
   const pass = Effect.fnUntraced(function*(seconds: number, counted: Counted) {
     for (let step = 0; step < seconds; step++) {

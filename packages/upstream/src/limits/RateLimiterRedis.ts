@@ -35,6 +35,8 @@ export interface Options extends RateLimiter.Limits {
 
 const params = (...values: ReadonlyArray<string | number>) => values
 
+// an action for which there is no capacity is recorded for a second: until it has started or tries again, the reads of
+// all processes leave room for it
 // a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
 const takeScript = Redis.script(params, {
   numberOfKeys: 4,
@@ -47,7 +49,7 @@ for i = 1, #members, 2 do
   if seen < tonumber(ARGV[15]) - tonumber(ARGV[7]) then redis.call('HDEL', KEYS[4], members[i]) end
   if seen >= tonumber(ARGV[15]) - tonumber(ARGV[20]) then replicas = replicas + 1 end
 end
-local pace = redis.call('HMGET', KEYS[3], 'level', 'at')
+local pace = redis.call('HMGET', KEYS[3], 'level', 'at', 'waits', 'waitsAt')
 local time, rate, burst = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local level = burst
 if pace[1] then
@@ -68,7 +70,16 @@ for i = 1, #found, 2 do
     slots[#slots + 1] = { slot, class, units }
   end
 end
+if class == 'read' and pace[3] and math.abs(time - tonumber(pace[4])) < 1000 then
+  maxUnits = maxUnits - tonumber(pace[3])
+end
 local full = sum.read > maxReads or sum.read + sum.once > maxUnits
+if class == 'once' and full then
+  redis.call('HSET', KEYS[3], 'waits', tostring(cost), 'waitsAt', ARGV[15])
+  redis.call('PEXPIRE', KEYS[3], timeToLive)
+elseif class == 'once' and pace[3] then
+  redis.call('HDEL', KEYS[3], 'waits', 'waitsAt')
+end
 local caller = ARGV[8]
 if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas } end
 if caller == '' then
@@ -175,6 +186,9 @@ return redis.call('HGETALL', KEYS[1])`
 
 const decodeReport = Schema.decodeUnknownEffect(Schema.NullOr(Schema.Array(Schema.String)))
 
+/** Milliseconds after which a read that waits for an action of another process tries again. */
+const recheckAfter = 250
+
 /** Milliseconds between two reports of a process, also if it starts no calls. */
 const reportEvery = 2000
 
@@ -184,7 +198,7 @@ const runningFor = 5 * reportEvery
 /** Refunds units to the allowance for refreshes of cached responses. */
 const paceRefundScript = Redis.script(params, {
   numberOfKeys: 1,
-  lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
+  lua: `if redis.call('HEXISTS', KEYS[1], 'level') == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
 // refunds at most the units that Redis has: the others have left the window, or Redis has lost them
@@ -393,7 +407,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
               const ownWait = call.caller === undefined
                 ? 0
                 : RateWindow.waitTime(cap, toSlots(ofCall), call, RateWindow.none, now)
-              return { ...answer, wait: Math.max(wait, ownWait), isWithinShare: within === 1 }
+              // a read for which there is capacity waits for an action of another process
+              return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: within === 1 }
             }
           )
         )
