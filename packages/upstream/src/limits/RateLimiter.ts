@@ -179,12 +179,11 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   /**
    * Returns the function that converts the units of a call to the units that determine its place in the queue. A call
-   * that costs more than a caller's share counts as one share.
+   * that costs more than a caller's share counts as one share. A call of the program itself starts before others.
    */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
-    return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
-      caller === undefined ? units : Math.min(units, limit)
+    return ({ caller }: Pick<WindowCall, "caller">, units: number) => caller === undefined ? 0 : Math.min(units, limit)
   }
 
   /** Returns the next call of a method class to start: the call whose caller would then have the lowest use. */
