@@ -569,6 +569,8 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     degraded.updateUnsafe(0, context)
   }
 
+  // the metric exists also before the first outage
+  degraded.updateUnsafe(0, context)
   const one = yield* Semaphore.make(1)
 
   /** Reads from the event store the entries that this process's copy of the log does not contain. */
