@@ -192,12 +192,12 @@ const parsers: ReadonlyMap<string, (text: string) => Effect.Effect<unknown, stri
   ["yaml", (text) =>
     Effect.flatMap(Effect.promise(() => import("effect/encoding/Yaml")), ({ parse }) => {
       const read = (part: string) => Effect.try({ try: () => parse(part), catch: unreadable })
-      return Effect.catch(read(text), (error) => {
+      return read(text).pipe(Effect.catch((error) => {
         const why = withoutValue("YAML")(error)
         return why.includes("line")
           ? Effect.fail(why)
           : Effect.flatMap(findYamlLine(text, read), (line) => Effect.fail(`${why}: see its line ${line}`))
-      })
+      }))
     })],
   ["toml", (text) =>
     Effect.flatMap(
