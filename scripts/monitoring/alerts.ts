@@ -116,11 +116,12 @@ export const alerts: ReadonlyArray<Alert> = [
   {
     name: "TrigateAccountEventsLate",
     severity: "ticket",
-    for: "2m",
-    expression: `max by (job) (${m.accountsRefilling.name}) > 0`,
+    // one minute longer than the summary says: the maximum of a minute bridges the restart of the replica that writes
+    for: "3m",
+    expression: `max by (job) (max_over_time(${m.accountsRefilling.name}[1m])) > 0`,
     summary: "Missed events of a watched account have been waiting for two minutes to be queried",
     whatToDo:
-      "Its streams deliver nothing until then. Callers and actions leave no room in the rate limit of the venue: see which of them use it."
+      "The subscriptions that miss them deliver nothing until then. Callers and actions leave no room in the rate limit of the venue: see which of them use it."
   },
   {
     name: "TrigateStreamSilent",

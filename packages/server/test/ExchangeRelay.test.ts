@@ -47,6 +47,11 @@ describe("the venue's answer", () => {
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, bodyOf(now, bigBlocks))
         assert.strictEqual(answer.status, reply.status, id)
+        if (reply.status === 429) {
+          // the venue's `null` says nothing
+          assert.strictEqual(JsonParts.value(answer.text, "_tag"), "UpstreamRateLimited", id)
+          continue
+        }
         assert.strictEqual(answer.type, reply.type ?? "application/octet-stream", id)
         assert.strictEqual(answer.text, reply.body, id)
         assert.isNull(answer.headers.get("x-trigate-warning"), id)
@@ -55,7 +60,7 @@ describe("the venue's answer", () => {
     }))
 
   const bare: ReadonlyArray<readonly [what: string, reply: Answered]> = [
-    ["an empty 429", { status: 429, type: null, body: "", headers: { "retry-after": "12" } }],
+    ["a 429 with words", { status: 429, type: "text/plain", body: "slow down", headers: { "retry-after": "12" } }],
     ["bytes that are no UTF-8", { status: 200, type: "application/json", body: Uint8Array.of(0x22, 0xff, 0xfe, 0x22) }],
     ["a refusal in HTML", { status: 403, type: "text/html", body: "<html>blocked</html>" }]
   ]
@@ -70,6 +75,21 @@ describe("the venue's answer", () => {
           typeof reply.body === "string" ? utf8.encode(reply.body) : reply.body
         )
         assert.strictEqual(answer.headers.get("retry-after"), reply.headers?.["retry-after"] ?? null)
+        assert.deepStrictEqual(live.seen(), ["api POST /exchange"])
+      }))
+  }
+})
+
+describe("a 429 of the venue", () => {
+  for (const body of ["", "null"]) {
+    it.live(`is described to the caller: ${body === "" ? "empty" : body}`, () =>
+      Effect.gen(function*() {
+        const live = yield* shared({ api: () => ({ status: 429, type: null, body, headers: { "retry-after": "12" } }) })
+        const answer = yield* post(`${live.url}/exchange`, bodyOf(yield* Clock.currentTimeMillis, bigBlocks))
+        assert.strictEqual(answer.status, 429)
+        assert.strictEqual(JsonParts.value(answer.text, "detail"), "trading-api responded with HTTP 429")
+        assert.strictEqual(JsonParts.value(answer.text, "retryAfter"), 12)
+        assert.strictEqual(answer.headers.get("retry-after"), "12")
         assert.deepStrictEqual(live.seen(), ["api POST /exchange"])
       }))
   }

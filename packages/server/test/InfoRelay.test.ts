@@ -117,7 +117,23 @@ describe("candleSnapshot", () => {
       assert.deepStrictEqual(live.seen(), ["api POST /info"])
     }))
 
-  for (const [times, reply] of [[3, { status: 503, body: "{}" }], [1, { status: 429, body: "null" }]] as const) {
+  const limits = [{ status: 429, body: "null" }, { status: 429, body: "" }] as const
+  for (const reply of limits) {
+    it.live(`is refused with a description where the official API answers 429 with ${reply.body || "no body"}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => reply })
+        const answer = yield* post(`${live.url}/info`, body)
+        assert.strictEqual(answer.status, 429)
+        assert.include(answer.json, {
+          _tag: "UpstreamRateLimited",
+          detail: "trading-api responded with HTTP 429"
+        })
+        assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      }))
+  }
+
+  const refusals = [[3, { status: 503, body: "{}" }], [1, { status: 429, body: `"slow down"` }]] as const
+  for (const [times, reply] of refusals) {
     it.live(`is asked of the official API only, also when that answers ${reply.status}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => reply })

@@ -161,14 +161,37 @@ describe("settings", () => {
       { files: { "trigate.config.json": `["${secret}"]` } },
       "trigate.config.json is not a settings file: expected an object with settings"
     ],
-    [{ files: { "trigate.config.json": `{"port":1,${secret}` } }, "trigate.config.json is not valid JSON"],
+    [
+      { files: { "trigate.config.json": `{"port":1,${secret}` } },
+      "trigate.config.json is not valid JSON: see its line 1"
+    ],
+    [
+      { files: { "trigate.config.json": `{\n  "port": 1,\n  "host": ${secret},\n  "strict": true\n}` } },
+      "trigate.config.json is not valid JSON: see its line 3"
+    ],
+    [
+      { files: { "trigate.config.json": `{\n  "port": 1\n  "host": "${secret}"\n}` } },
+      "trigate.config.json is not valid JSON: see its line 3"
+    ],
+    [
+      { files: { "trigate.config.json": `{\n  "relayActions": [\n    "order",\n    "${secret}"\n` } },
+      "trigate.config.json is not valid JSON: see its line 5"
+    ],
+    [
+      { environmentFile: "a.env", files: { "a.env": `# keys\nTRIGATE_PORT=1\n\n${secret}\n` } },
+      "a.env is not valid: its line 4 is not NAME=value"
+    ],
     [
       { files: { "trigate.config.json": `{"port":1,"port":2}` } },
       "trigate.config.json is not valid JSON"
     ],
     [
       { files: { "trigate.config.yaml": `port: 1\nlayer2Url: *${secret}` } },
-      "trigate.config.yaml is not valid YAML"
+      "trigate.config.yaml is not valid YAML: see its line 2"
+    ],
+    [
+      { files: { "trigate.config.yaml": `port: 1\nrelayActions: [order, ${secret}\nstrict: true\n` } },
+      "trigate.config.yaml is not valid YAML: see its line 2"
     ],
     [
       { files: { "trigate.config.yaml": `port: 1\nport: ${secret}` } },

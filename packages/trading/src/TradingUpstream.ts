@@ -354,10 +354,11 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
       Effect.fromResult(infoRoute(call.operation, call.surface)),
       (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoOperations.reads.write(call, 0))
     ))
-  const send: Exchange.Transport = ({ body, nonce, operation, signer }) =>
+  const send: Exchange.Transport = ({ body, nonce, operation, signer, trace: { expiresAfter: expiresAt } }) =>
     Effect.flatMap(
       Effect.fromResult(route(operation, "gateway")),
-      (targets) => pipeline.once({ operation, targets, body }, { nonce, ...(signer === undefined ? {} : { signer }) })
+      (targets) =>
+        pipeline.once({ operation, targets, body, expiresAt }, { nonce, ...(signer === undefined ? {} : { signer }) })
     )
   return Exchange.make(admission, yield* ActionLog, send, changed)
 })

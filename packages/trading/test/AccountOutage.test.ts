@@ -1,5 +1,7 @@
 /** Replicas on one store of the event log that is lost: their callers get every later row, or a stream that ends. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as Streams from "@trigate/trading/streams/Streams"
@@ -13,6 +15,7 @@ import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import type { Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
@@ -31,14 +34,14 @@ interface Stored {
   readonly begun: Map<string, { readonly seq: number; readonly at: number }>
   readonly entries: Array<EventStore.Entry>
   readonly wanted: Map<string, number>
-  readonly reports: Map<string, string>
+  readonly reports: Map<string, { readonly text: string; readonly until: number }>
 }
 
-/** The time that an append takes. Meanwhile, each replica checks the accounts of its callers. */
-const latency = "1200 millis"
-
-/** A store as the one in Redis: it can be unreachable, and be started again without its data. */
-const makeStore = () => {
+/**
+ * A store as the one in Redis: it can be unreachable, and be started again without its data. `latency` is the time that
+ * an append takes. Meanwhile, each replica checks the accounts of its callers.
+ */
+const makeStore = (latency: Duration.Input = "1200 millis") => {
   let starts = 0
   let token = 0
   const empty = (): Stored => ({
@@ -107,9 +110,9 @@ const makeStore = () => {
     const exchange = (name: string, report: string) =>
       cut.has(replica)
         ? Effect.fail(new SharedStoreUnreachable({ detail: "down" }))
-        : Effect.sync(() => {
-          stored.reports.set(name, report)
-          return [...stored.reports].filter(([other]) => other !== name).map(([, text]) => text)
+        : Effect.map(Clock.currentTimeMillis, (now) => {
+          stored.reports.set(name, { text: report, until: now + ReplicaUse.expiresAfter })
+          return [...stored.reports].flatMap(([other, { text, until }]) => other !== name && until > now ? [text] : [])
         })
     return { service, exchange }
   }
@@ -121,6 +124,7 @@ const makeStore = () => {
       return {
         ...connect(replica),
         reach: () => cut.delete(replica),
+        cut: () => cut.add(replica),
         blind: () => blind.add(replica),
         see: () => blind.delete(replica)
       }
@@ -135,8 +139,8 @@ const makeStore = () => {
   }
 }
 
-/** A venue that sends the rows of `send` to each of its connections, and the rows so far as a snapshot. */
-const makeVenue = Effect.gen(function*() {
+/** A venue that sends the rows of `send` to each of its connections, and the newest rows so far as a snapshot. */
+const makeVenueOf = Effect.fnUntraced(function*(listed: number) {
   const sent = new Map<string, Array<unknown>>()
   const live = yield* PubSub.unbounded<{ readonly key: string; readonly row: unknown }>()
   const refused = new Set<string>()
@@ -152,7 +156,7 @@ const makeVenue = Effect.gen(function*() {
   const venue = VenueSocket.makeSocket((subscription) => {
     const { declaration, key } = subscription
     const first = declaration.delivery === "snapshot"
-      ? Stream.fromEffect(Effect.sync(() => data(subscription, sent.get(key) ?? [], true)))
+      ? Stream.fromEffect(Effect.sync(() => data(subscription, (sent.get(key) ?? []).slice(-listed), true)))
       : Stream.empty
     const later = Stream.fromPubSub(live).pipe(
       Stream.filter((event) => event.key === key),
@@ -205,6 +209,8 @@ const makeVenue = Effect.gen(function*() {
   }
 })
 
+const makeVenue = makeVenueOf(Number.POSITIVE_INFINITY)
+
 const read = (subscription: unknown) =>
   Result.getOrElse(Subscriptions.read(subscription), () => assert.fail("not a subscription"))
 const fills = (user: string) => ({ type: "userFills", user })
@@ -248,13 +254,14 @@ const replica = Effect.fnUntraced(function*(
   store: ReturnType<typeof makeStore>,
   { transport }: Effect.Success<typeof makeVenue>,
   accounts: ReadonlyArray<string> = [],
-  limits: Partial<Limits> = {}
+  limits: Partial<Limits> = {},
+  queries?: Streams.Queries
 ) {
   const { exchange, service, ...connection } = store.connect()
   const registry: typeof Metric.MetricRegistry.Service = new Map()
   const shared = yield* Effect.gen(function*() {
     const replicas = yield* ReplicaUse.make({ name: "the store", exchange })
-    return yield* Streams.makeShared(undefined, {
+    return yield* Streams.makeShared(queries, {
       addresses: [Redacted.make("venue")],
       limits,
       replicas,
@@ -292,6 +299,25 @@ const replica = Effect.fnUntraced(function*(
 /** Lets time pass in steps between which the replicas and the venue work. */
 const pass = Effect.fnUntraced(function*(seconds: number) {
   for (let left = seconds * 1000; left > 0; left -= 1000) yield* TestClock.adjust(Math.min(left, 1000))
+})
+
+/** Queries of missed events that wait a minute for the rate limit, and return nothing. */
+const slowQueries = (asked: Array<unknown>): Streams.Queries => ({
+  meta: () => Effect.never,
+  outcomeMeta: () => Effect.never,
+  perpDexs: () => Effect.never,
+  allMids: () => Effect.never,
+  spotMeta: () => Effect.never,
+  relay: (call) =>
+    Effect.as(
+      Effect.delay(Effect.sync(() => asked.push(call.operation.name)), "60 seconds"),
+      UpstreamResponse.make({
+        upstream: "trading-api",
+        status: 200,
+        contentType: "application/json",
+        body: Encoding.encode("[]")
+      })
+    )
 })
 
 const [configured, ofFirst, ofSecond] = [account(1), account(2), account(3)]
@@ -459,4 +485,88 @@ describe("an account that the owner of the log cannot record", () => {
       yield* pass(3)
       assert.deepStrictEqual(later.map(({ received }) => received.fills), [[number], [number]])
     }))
+
+  it.effect("begins a log in which no row is missing, although an older log of the account ended before", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore()
+      const venue = yield* makeVenueOf(3)
+      const first = yield* replica(store, venue, [configured])
+      const second = yield* replica(store, venue)
+      yield* pass(5)
+      const sent: Array<number> = []
+      for (let count = 0; count < 3; count++) sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      venue.refuse(configured)
+      yield* pass(5)
+      for (let count = 0; count < 5; count++) sent.push(yield* venue.send(configured))
+      venue.accept(configured)
+      yield* pass(15)
+      const followers = [follow(first, configured), follow(second, configured)]
+      yield* pass(5)
+      for (const { received } of followers) assert.deepStrictEqual(received.fills, sent.slice(-3))
+    }))
+
+  it.effect("tells callers that rows are missing, and sends them a snapshot without a hole", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore()
+      const venue = yield* makeVenueOf(3)
+      const scope = yield* Scope.make()
+      yield* Scope.provide(replica(store, venue, [configured]), scope)
+      const second = yield* replica(store, venue)
+      const follower = follow(second, configured)
+      yield* pass(5)
+      const sent: Array<number> = []
+      for (let count = 0; count < 3; count++) sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      assert.deepStrictEqual(follower.received.fills, sent)
+      yield* Scope.close(scope, Exit.void)
+      // more than a snapshot lists, and there is no query of older rows here
+      for (let count = 0; count < 5; count++) sent.push(yield* venue.send(configured))
+      yield* pass(10)
+      sent.push(yield* venue.send(configured))
+      yield* pass(5)
+      assert.deepStrictEqual(follower.received.fills, sent.slice(-4))
+      const later = follow(second, configured)
+      yield* pass(5)
+      assert.deepStrictEqual(later.received.fills, sent.slice(-4))
+    }))
+})
+
+describe("the replica that writes the log", () => {
+  for (const end of ["stops", "is killed"] as const) {
+    it.effect(`${end}: the next one has events of each account within ${end === "stops" ? 2 : 12} seconds, and queries no topic without events`, () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(1_000_000)
+        const store = makeStore("20 millis")
+        const venue = yield* makeVenue
+        const accounts = [1, 2, 3, 4, 5, 6].map(account)
+        const scope = yield* Scope.make()
+        const asked: Array<unknown> = []
+        const first = yield* Scope.provide(replica(store, venue, accounts, {}, slowQueries([])), scope)
+        const second = yield* replica(store, venue, accounts, {}, slowQueries(asked))
+        const followers = accounts.map((user) => follow(second, user))
+        yield* pass(25)
+        for (const user of accounts) yield* venue.send(user)
+        yield* pass(5)
+        if (end === "is killed") first.connection.cut()
+        yield* Scope.close(scope, Exit.void)
+        yield* TestClock.adjust(end === "stops" ? "800 millis" : "10 seconds")
+        const sent: Array<number> = []
+        for (const user of accounts) sent.push(yield* venue.send(user))
+        yield* TestClock.adjust("600 millis")
+        yield* TestClock.adjust("600 millis")
+        assert.deepStrictEqual(followers.map(({ received }) => received.fills.at(-1)), sent)
+        assert.deepStrictEqual(
+          followers.map(({ beginnings, ended }) => [beginnings, ended]),
+          accounts.map(() => [1, undefined])
+        )
+        yield* pass(70)
+        const last = [yield* venue.send(account(1)), yield* venue.send(account(6))]
+        yield* pass(1)
+        assert.deepStrictEqual([followers[0], followers[5]].map((each) => each?.received.orders.at(-1)), last)
+        assert.deepStrictEqual([...new Set(asked)], ["historicalOrders"])
+      }))
+  }
 })

@@ -213,6 +213,18 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
       }).pipe(Effect.provide(over(redis.url)))
     }))
 
+  it.effect("a Redis that goes away while no action is sent is shown by the metric", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* metric("trigate_action_log_degraded"), 0)
+        yield* redis.kill
+        const isShown = Effect.map(metric("trigate_action_log_degraded"), (shown) => shown === 1)
+        yield* advancingClock(Effect.repeat(Effect.delay(isShown, 100), { until: (shown) => shown }))
+      }).pipe(Effect.provide(over(redis.url)))
+    }))
+
   it.effect("an end that Redis does not take is written once it is back", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
+import { type Caller, local } from "@trigate/domain/Caller"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
@@ -24,7 +25,12 @@ import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -149,7 +155,12 @@ const signing = Layer.mergeAll(
 const startTime = Effect.flatMap(Clock.currentTimeMillis, (at) => at < now ? TestClock.setTime(now) : Effect.void)
 
 /** A gateway on a log: it sends, and it settles. */
-const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orders = AccountEvents.make()) => {
+const replica = <E>(
+  venue: Venue,
+  log: Layer.Layer<ActionLog.ActionLog, E>,
+  orders = AccountEvents.make(),
+  pipeline = venue.transport.layer
+) => {
   const addresses = { api: ["https://venue.example"] }
   return Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
@@ -157,7 +168,7 @@ const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orde
   ).pipe(
     Layer.provide([
       admission.layer({ relayActions: "all" }),
-      venue.transport.layer
+      pipeline
     ]),
     Layer.provideMerge(log),
     Layer.provideMerge(signing),
@@ -511,6 +522,46 @@ describe("an unknown outcome", () => {
         "Unrecognised"
       ])
     }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
+  })
+
+  it.effect("is known within seconds while reads leave nothing for the refreshes of cached responses", () => {
+    const venue = makeVenue(() => ({ [one]: { status: "open", oid: 8 } }))
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      const limiter = yield* Effect.map(
+        Layer.build(RateLimiter.layerMemory({ "trading-api": 1200 })),
+        (context) => Context.get(context, RateLimiter.RateLimiter)
+      )
+      const pipeline = Pipeline.layerNoDeps({ owner: local }).pipe(Layer.provide([
+        Layer.succeed(RateLimiter.RateLimiter, limiter),
+        OutlierDetection.layerAlways,
+        ResponseCache.layer(),
+        venue.transport.transport
+      ]))
+      const read = (caller: Caller, maxWait: number) =>
+        limiter.take({
+          upstream: "trading-api",
+          class: "read",
+          cost: { weight: 20, requestUnits: 1 },
+          caller,
+          maxWait
+        })
+      for (let second = 0; second < 57; second++) {
+        yield* read(local, 0)
+        yield* TestClock.adjust("1 second")
+      }
+      yield* Effect.gen(function*() {
+        const callers = ["key:a", "key:b", "key:c", "key:d"].map((id) => ({ id, scope: {}, quota: {} }))
+        // each second, one of a hundred waiting reads can start
+        for (let count = 0; count < 100; count++) {
+          yield* Effect.forkChild(Effect.ignore(read(callers[count % 4] ?? local, 100_000)))
+        }
+        const nonce = yield* Clock.currentTimeMillis
+        yield* lose(yield* Effect.orDie(ActionBuilder.placeOrders({ orders: [{ ...leg, cloid: one }] }, { nonce })))
+        const { record } = yield* settledWithin(venue, { cloid: one }, 20)
+        assert.strictEqual(record.state, "accepted")
+      }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer(), AccountEvents.make(), pipeline)))
+    })
   })
 
   it.effect("is looked up at once when the event log of the account has an event with its cloid", () => {

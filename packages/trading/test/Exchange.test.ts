@@ -15,6 +15,7 @@ import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportU
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
@@ -274,6 +275,32 @@ describe("submit", () => {
         }).pipe(Effect.provide(over(transport)))
       }
     ))
+
+  it.effect("an action waits for the rate limit at most until its expiresAfter", () => {
+    const transport = ScriptedTransport.make(() => ok)
+    const limited = Layer.provide(Pipeline.layer({ limits: { "trading-api": 2 } }), transport.transport)
+    return Effect.gen(function*() {
+      const { submit } = yield* Exchange.Exchange
+      const signed = (nonce: number, expiresAfter?: number): SignedAction => ({
+        ...bigBlocks,
+        nonce: now + nonce,
+        ...(expiresAfter === undefined ? {} : { expiresAfter: now + expiresAfter })
+      })
+      yield* TestClock.setTime(now)
+      for (const nonce of [1, 2]) yield* submit(signed(nonce))
+      yield* TestClock.adjust("55 seconds")
+      const expired = yield* flipReason(submit(signed(3, 58_000)))
+      assert.strictEqual(expired._tag, "UpstreamRateLimited")
+      const waiting = yield* Effect.forkChild(submit(signed(4, 64_000)), { startImmediately: true })
+      yield* TestClock.adjust("7 seconds")
+      yield* Fiber.join(waiting)
+      assert.strictEqual(transport.sent.length, 3)
+    }).pipe(Effect.provide(
+      TradingUpstream.layerExchange({ api: [api] }).pipe(
+        Layer.provide([admission.layer(), ActionLogMemory.layer(), limited])
+      )
+    ))
+  })
 
   it.effect("a value outside its range is refused here", () => {
     const transport = ScriptedTransport.make(() => ok)

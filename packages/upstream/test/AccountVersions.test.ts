@@ -46,10 +46,14 @@ const suite = (here: Versions, there: Versions) =>
     assert.notStrictEqual(yield* version(one), ofOne)
     assert.strictEqual(yield* version(other), ofOther)
 
-    // for an hour
+    // the other process knows it, too
+    assert.isFalse(yield* there.change(wallet, [wallet]))
+    assert.strictEqual(yield* version(other), ofOther)
+
+    // for an hour, or for a day by the clock of Redis
     yield* TestClock.adjust(3_600_000)
     yield* version(one)
-    assert.isTrue(yield* here.change(wallet, []))
+    assert.strictEqual(yield* here.change(wallet, []), here === there)
     yield* here.learn(wallet, [])
 
     // a search that stays open is not ended by another one

@@ -10,11 +10,13 @@ import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { action, arrivals, ask, callerOf, candles, most, query, run } from "./rateLimitSchedule.ts"
 
@@ -284,6 +286,63 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
         assert.deepStrictEqual(yield* held(), { "0 read": "500", "0 once": "1", "1 read": "640" })
         assert.strictEqual(yield* starts(one, ask(action)), 59)
       }).pipe(Effect.provide(NodeRedis.layer({ url })))
+    }))
+
+  it.effect("start an action of one replica before the waiting reads of another", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const [one, two] = [yield* replica(url, venue, counted), yield* replica(url, venue, counted)]
+      for (let second = 0; second < 57; second++) {
+        yield* two.take(ask(query))
+        yield* TestClock.adjust(1000)
+      }
+      for (let count = 0; count < 60; count++) yield* one.take(ask(action))
+      // reads of the other replica try again before the action, and after it
+      for (let count = 0; count < 30; count++) {
+        yield* Effect.forkChild(two.take(ask(query, 30_000)), { startImmediately: true })
+      }
+      yield* counted.settle
+      const sent = yield* Effect.forkChild(one.take(ask(action, 10_000)), { startImmediately: true })
+      for (let step = 0; step < 5000 / grid; step++) {
+        yield* counted.settle
+        yield* TestClock.adjust(grid)
+      }
+      yield* counted.settle
+      assert.isDefined(sent.pollUnsafe())
+    }))
+
+  /** Lets time pass in steps between which the replicas report. */
+  const pass = Effect.fnUntraced(function*(seconds: number, counted: Counted) {
+    for (let step = 0; step < seconds; step++) {
+      yield* TestClock.adjust(1000)
+      yield* counted.settle
+    }
+  })
+
+  it.effect("contain what a replica used that has ended, when Redis forgets them, and are divided by the others", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const scope = yield* Scope.make()
+      const ended = yield* Scope.provide(replica(url, venue, counted), scope)
+      const one = yield* replica(url, venue, counted)
+      const two = yield* replica(url, venue, counted)
+      for (const each of [ended, one, two]) yield* each.take(ask(query))
+      for (let n = 0; n < 29; n++) yield* ended.take(ask(query))
+      yield* pass(4, counted)
+      yield* Scope.close(scope, Exit.void)
+      // the other two are idle, and count as running
+      yield* pass(20, counted)
+      yield* Effect.flatMap(Redis.Redis, (redis) => redis.send("FLUSHALL")).pipe(
+        Effect.provide(NodeRedis.layer({ url }))
+      )
+      const later = yield* replica(url, venue, counted)
+      yield* pass(2, counted)
+      // 25 of the 57 queries of a minute are left
+      const counts = [yield* starts(later, ask(query)), yield* starts(one, ask(query)), yield* starts(two, ask(query))]
+      assert.strictEqual(counts.reduce((sum, count) => sum + count, 0), 25)
+      assert.strictEqual(yield* starts(one, ask(action)), 60)
     }))
 
   it.effect("count once what was started while a Redis could not be reached that has forgotten nothing", () =>

@@ -568,7 +568,7 @@ export const malformed = (upstream: string, issue: string): GatewayError.Upstrea
 export const failureOfStatus = (response: UpstreamResponse): GatewayError.CommonFailure => {
   const { retryAfter, status, upstream } = response
   const words = response.excerpt()
-  const detail = words === ""
+  const detail = words === "" || words === "null"
     ? `${upstream} responded with HTTP ${status}`
     : `${upstream} responded with HTTP ${status}: ${words}`
   const retry = retryAfter === undefined ? {} : { retryAfter }

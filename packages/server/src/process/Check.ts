@@ -3,7 +3,13 @@
  * each URL belongs.
  */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
+import { actionCatalog, isActionType } from "@trigate/domain/actions/Action"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import { closestWord } from "@trigate/domain/errors/Problem"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import { profileFor } from "@trigate/signing/VenueProfile"
+import { Info } from "@trigate/trading/Info"
+import * as Streams from "@trigate/trading/streams/Streams"
 import * as NodeArchive from "@trigate/trading/TradingUpstream"
 import * as Probe from "@trigate/upstream/attempts/OutlierDetection"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -11,6 +17,7 @@ import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import type { AttemptOutcome } from "@trigate/upstream/unstable/attempts/Attempts"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -18,8 +25,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Redis from "effect/persistence/Redis"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import { isSandbox } from "../Chains.ts"
 import * as GatewayServer from "../GatewayServer.ts"
 import * as Hosts from "../requests/Observe.ts"
@@ -153,12 +162,52 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
         : failing("database", "SQLite: the folder of the file does not exist; create it")
     }
   }
-  const answers = yield* within(
-    works(SqlClient.use((sql) => sql`SELECT 1`)),
+  const answer = yield* Effect.result(within(
+    Effect.timeout(SqlClient.use((sql) => sql`SELECT 1`), deadline),
     Stores.layerDatabase(place.value, "existing")
-  )
-  return answers ? sound("database", kind) : failing("database", `${kind} does not respond to queries`)
+  ))
+  return Result.isSuccess(answer)
+    ? sound("database", kind)
+    : failing("database", `${kind} does not respond to queries: ${databaseReason(answer.failure)}`)
 })
+
+/** Returns why a database refuses a connection or a query, in the words of the database or the operating system. */
+const databaseReason = (error: SqlError | Cause.TimeoutError): string => {
+  if (error._tag === "TimeoutError") return `no response within ${deadline}`
+  const { _tag, cause } = error.reason
+  return Predicate.isError(cause) && cause.message !== "" ? printable(cause.message) : _tag
+}
+
+/** Refuses action types that are probably misspelled. Other unknown types may be later ones of the venue. */
+const relayFindings = ({ relayActions }: Decoded): ReadonlyArray<Finding> => {
+  const types = Option.getOrElse(relayActions, () => "none" as const)
+  if (Predicate.isString(types)) return []
+  return types.flatMap((type) => {
+    const known = isActionType(type) ? undefined : closestWord(type, Object.keys(actionCatalog))
+    return known === undefined
+      ? []
+      : [failing(declared.relayActions.env, `${type} is not an action type (did you mean ${known}?)`)]
+  })
+}
+
+/** Checks whether the venue lists the coins whose candles are recorded. */
+const recordedFindings = ({ archive, tradingApiUrl }: Decoded) => {
+  const coins = archive.map(({ coin }) => coin).filter((coin) => coin !== "*")
+  if (coins.length === 0 || tradingApiUrl.length === 0) return Effect.succeed([])
+  const found = Effect.flatMap(Info, (info) => {
+    const { find } = Streams.makeCatalog(info)
+    return Effect.forEach(coins, (coin) =>
+      Effect.map(
+        Effect.flatMap(Effect.fromResult(Subscriptions.read({ type: "bbo", coin })), find),
+        (state) => state === "unknown" ? [failing(declared.archive.env, `the venue does not list ${coin}`)] : []
+      ))
+  })
+  const info = NodeArchive.layerInfo({ api: tradingApiUrl }).pipe(
+    Layer.provide(Pipeline.layer()),
+    Layer.provide(HttpTransportUndici.layer())
+  )
+  return Effect.orElseSucceed(Effect.map(within(found, info), (rows) => rows.flat()), () => [])
+}
 
 /**
  * Checks whether callers' keys can be read, and counts the valid ones. Returns no finding if the gateway does not
@@ -199,13 +248,14 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
  */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
-  const [upstreams, archives, redis, database, admin, callers] = yield* Effect.all([
+  const [upstreams, archives, recorded, redis, database, admin, callers] = yield* Effect.all([
     upstreamFindings(settings),
     archiveFindings(settings),
+    recordedFindings(settings),
     redisFinding(settings),
     databaseFinding(settings),
     adminFinding(settings),
     callersFinding(settings)
   ], { concurrency: "unbounded" })
-  return [...upstreams, ...archives, redis, database, admin, ...callers]
+  return [...upstreams, ...archives, redis, database, admin, ...callers, ...relayFindings(settings), ...recorded]
 })

@@ -12,7 +12,7 @@ import { endpointPaths } from "@trigate/api/unstable/TokensApi"
 import { ActionPath, ById, ByIdentity } from "@trigate/api/unstable/TradingApi"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address } from "@trigate/domain/encoding/Encoding"
-import { UnsupportedMethod, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import { UnsupportedMethod, unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallError, InvalidRequest } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
@@ -67,6 +67,15 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
   )
 }
 
+/**
+ * Fails with the error of a refusal by the venue's rate limit that says nothing: the venue sends `null` or no body with
+ * HTTP 429. Every other response is relayed unchanged.
+ */
+const describeLimit = (answer: Operation.UpstreamResponse): Effect.Effect<void, CallError> =>
+  /^(?:null)?$/u.test(answer.excerpt().trim())
+    ? Effect.fail(wrapReason(Operation.failureOfStatus(answer)))
+    : Effect.void
+
 /** The handler of `/exchange`. */
 export const relayExchange = Effect.map(
   Exchange,
@@ -83,6 +92,7 @@ export const relayExchange = Effect.map(
         ...(expected === undefined ? {} : { expectedSigner: expected }),
         ...(record.id === undefined ? {} : { requestId: record.id })
       })
+      if (answer.status === 429) yield* describeLimit(answer)
       return Request.relayedIn(record, operation, answer, {
         ...(signer === undefined ? {} : { [Operation.signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
@@ -173,6 +183,7 @@ export const relayInfo = (relaysAnyType: boolean) =>
       yield* Operation.permitted(Operation.operationNeed(call.operation, InfoProtocol.queryType(call)))
       const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
       const response = yield* relay(oldest ?? call)
+      if (response.status === 429) yield* describeLimit(response)
       const relayed = Request.relayedIn(yield* CurrentRequestRecord, call.operation.name, response)
       return oldest === undefined
         ? relayed

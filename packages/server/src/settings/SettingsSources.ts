@@ -108,6 +108,64 @@ const readText = (file: string) =>
     () => fault(`${file} cannot be read`)
   )
 
+const assignment = /^\s*(?:export\s+)?[\w.-]+\s*=\s*(?<value>.*)$/u
+
+/**
+ * Returns the number of the first line of an environment file that is neither a comment nor an assignment, nor part of
+ * a quoted value of several lines.
+ */
+const findNoAssignment = (text: string): number | undefined => {
+  let quote: string | undefined
+  for (const [index, line] of text.split(/\r?\n/u).entries()) {
+    if (quote !== undefined) {
+      if (line.includes(quote)) quote = undefined
+      continue
+    }
+    if (/^\s*(?:#|$)/u.test(line)) continue
+    const value = assignment.exec(line)?.groups?.["value"]
+    if (value === undefined) return index + 1
+    const [first = ""] = value
+    if (/["'`]/u.test(first) && !value.slice(1).includes(first)) quote = first
+  }
+  return undefined
+}
+
+/** Reads a file of `NAME=value` lines. */
+const readEnvironmentFile = Effect.fnUntraced(function*(file: string) {
+  const text = yield* readText(file)
+  const line = findNoAssignment(text)
+  if (line !== undefined) return yield* fault(`${file} is not valid: its line ${line} is not NAME=value`)
+  return parseEnv(text)
+})
+
+/**
+ * Returns the number of the line at which JSON is not valid: the first line after which no text could complete the
+ * document.
+ */
+const findJsonLine = (text: string): number => {
+  const lines = text.split("\n")
+  // a text that can be completed is not valid at its end only
+  const endings = ["", "0", "\"", "\":0", ":0", "\"\":0", ",0", ",\"\":0"]
+  const isOpen = (count: number): boolean => {
+    const begun = lines.slice(0, count).join("\n")
+    const brackets = closing(begun)
+    return endings.some((ending) => Json.isJson(begun + ending + brackets))
+  }
+  const found = lines.findIndex((_, index) => !isOpen(index + 1))
+  return found < 0 ? lines.length : found + 1
+}
+
+/** Returns the brackets that close those that a JSON text opens. */
+const closing = (text: string): string => {
+  const open: Array<string> = []
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gu)) {
+    if (token === "[") open.push("]")
+    else if (token === "{") open.push("}")
+    else if (token === "]" || token === "}") open.pop()
+  }
+  return open.toReversed().join("")
+}
+
 const withoutValue = (kind: string) => (error: { readonly message: string }): string => {
   // the parser's own message may quote a value
   const line = /at line (?<line>\d+)/u.exec(error.message)?.groups?.["line"]
@@ -116,14 +174,31 @@ const withoutValue = (kind: string) => (error: { readonly message: string }): st
 
 const unreadable = (cause: unknown) => ({ message: String(cause) })
 
+/** Returns the number of the first line from which on no part of a YAML document can be read. */
+const findYamlLine = Effect.fnUntraced(function*<E>(text: string, read: (part: string) => Effect.Effect<unknown, E>) {
+  const lines = text.trimEnd().split("\n")
+  let line = lines.length
+  while (line > 1 && !(yield* Effect.isSuccess(read(lines.slice(0, line - 1).join("\n"))))) line--
+  return line
+})
+
 /** The parser for each file type. A parser is loaded only if the settings file has its type. */
 const parsers: ReadonlyMap<string, (text: string) => Effect.Effect<unknown, string>> = new Map([
-  ["json", (text) => Effect.mapError(Effect.fromResult(Json.parseStrict(text)), withoutValue("JSON"))],
-  ["yaml", (text) =>
-    Effect.flatMap(
-      Effect.promise(() => import("effect/encoding/Yaml")),
-      ({ parse }) => Effect.mapError(Effect.try({ try: () => parse(text), catch: unreadable }), withoutValue("YAML"))
+  ["json", (text) =>
+    Effect.mapError(
+      Effect.fromResult(Json.parseStrict(text)),
+      () => `is not valid JSON${Json.isJson(text) ? "" : `: see its line ${findJsonLine(text)}`}`
     )],
+  ["yaml", (text) =>
+    Effect.flatMap(Effect.promise(() => import("effect/encoding/Yaml")), ({ parse }) => {
+      const read = (part: string) => Effect.try({ try: () => parse(part), catch: unreadable })
+      return read(text).pipe(Effect.catch((error) => {
+        const why = withoutValue("YAML")(error)
+        return why.includes("line")
+          ? Effect.fail(why)
+          : Effect.flatMap(findYamlLine(text, read), (line) => Effect.fail(`${why}: see its line ${line}`))
+      }))
+    })],
   ["toml", (text) =>
     Effect.flatMap(
       Effect.promise(() => import("effect/encoding/Toml")),
@@ -194,7 +269,7 @@ export const read: (
 ) => Effect.Effect<Settings, SettingsError, FileSystem.FileSystem> = Effect.fnUntraced(function*(sources) {
   const { environmentFile, flags = {} } = sources
   const environment = yield* ProcessEnvironment
-  const more = environmentFile === undefined ? {} : parseEnv(yield* readText(environmentFile))
+  const more = environmentFile === undefined ? {} : yield* readEnvironmentFile(environmentFile)
   yield* refuseUnknown(environment, "")
   yield* refuseUnknown(more, ` in ${environmentFile}`)
   const file = sources.file === undefined ? yield* findFile : Option.some(sources.file)

@@ -61,7 +61,7 @@ const afterRequest: ReadonlyArray<readonly [what: string, react: Reaction, takes
 
 /** Answers of the venue itself. */
 const refusals = [
-  ["a reached rate limit", 429, "null"],
+  ["a reached rate limit", 429, `"slow down"`],
   ["a refusal in HTML", 403, "<html></html>"],
   ["a refused shape", 422, "Failed to deserialize"],
   ["a fault of its own", 500, `{"error":"internal"}`]

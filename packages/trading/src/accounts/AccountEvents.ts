@@ -51,7 +51,10 @@ export interface NewEntry {
   readonly kind: EntryKind
   /** The account, in lower case. */
   readonly user: string
-  /** The name of the subscription; empty for `begin` and `end`. */
+  /**
+   * The name of the subscription. Empty for `end`, and for a `begin` unless events of one subscription are missing
+   * before it.
+   */
   readonly name: string
   readonly rows: ReadonlyArray<Row>
 }
@@ -216,6 +219,8 @@ interface LoggedStream {
   readonly rows: RowSet
   /** The newest time of a row, also if its entry was dropped. */
   time: number
+  /** The sequence number of the last `begin` that names the subscription: rows are missing before it. */
+  gap: number
   /** The rows of dropped entries that have the newest time: the venue's next snapshot or response may repeat them. */
   dropped: Array<Row>
 }
@@ -238,8 +243,6 @@ export class EventLog {
   #streams = new Map<string, LoggedStream>()
   /** The point after which the log contains all events of an account: its start, or its last dropped entry. */
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
-  /** The latest time of an event of each account, including dropped entries. */
-  #reached = new Map<string, number>()
   #epoch = ""
   #seq = 0
   /** The sequence number of the newest entry that the store dropped, and a time that is not before its time. */
@@ -262,7 +265,6 @@ export class EventLog {
     this.#rows = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
-    this.#reached = new Map()
     this.#start = start
     // the store does not return the time of the last entry that it dropped
     this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
@@ -301,16 +303,12 @@ export class EventLog {
   }
 
   /**
-   * Returns the time, in milliseconds, of the latest event of an account that this copy of the log ever contained.
+   * Returns the time, in milliseconds, of the latest event of a subscription that this copy of the log ever contained.
    * `undefined` if it contained none.
    */
-  reachedAt(user: string): number | undefined {
-    return this.#begun.has(user) ? this.#reached.get(user) : undefined
-  }
-
-  /** Returns the time of the latest event of a subscription, like {@link reachedAt}. */
   streamReachedAt(user: string, name: string): number | undefined {
-    return this.#streams.get(indexKey(user, name))?.time
+    const time = this.#streams.get(indexKey(user, name))?.time
+    return time === 0 ? undefined : time
   }
 
   /** Returns whether the event log contains all events of the given accounts after a position. */
@@ -328,13 +326,17 @@ export class EventLog {
     return (this.#streams.get(indexKey(user, name))?.entries ?? []).filter((entry) => entry.seq > seq)
   }
 
-  /** Returns the newest rows of an account and a subscription, oldest first; at most `most` rows. */
+  /**
+   * Returns the newest rows of an account and a subscription, oldest first; at most `most` rows. No row may be missing
+   * between them: rows from before a gap are omitted.
+   */
   newest(user: string, name: string, most: number): ReadonlyArray<Row> {
-    const entries = this.#streams.get(indexKey(user, name))?.entries ?? []
+    const { entries = [], gap = 0 } = this.#streams.get(indexKey(user, name)) ?? {}
     const found: Array<ReadonlyArray<Row>> = []
     let count = 0
     for (let index = entries.length - 1; index >= 0 && count < most; index--) {
-      const { rows = [] } = entries[index] ?? {}
+      const { rows = [], seq = 0 } = entries[index] ?? {}
+      if (seq <= gap) break
       found.push(rows)
       count += rows.length
     }
@@ -355,17 +357,13 @@ export class EventLog {
 
   #add(entry: Entry): void {
     this.#seq = entry.seq
-    const latest = entry.rows.reduce(
-      (newest, { time }) => Math.max(newest, time),
-      entry.kind === "begin" ? entry.at : 0
-    )
-    this.#reached.set(entry.user, Math.max(latest, this.#reached.get(entry.user) ?? 0))
-    if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
-    else if (entry.kind === "end") this.#begun.delete(entry.user)
-    else {
-      const key = indexKey(entry.user, entry.name)
-      const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, dropped: [] }
-      this.#streams.set(key, stream)
+    if (entry.kind === "end") this.#begun.delete(entry.user)
+    else if (entry.kind === "begin") {
+      this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
+      if (entry.name !== "") this.#stream(entry).gap = entry.seq
+    } else {
+      const stream = this.#stream(entry)
+      const latest = entry.rows.reduce((newest, { time }) => Math.max(newest, time), 0)
       stream.entries.push(entry)
       for (const row of entry.rows) stream.rows.add(row)
       if (latest > stream.time) {
@@ -387,6 +385,13 @@ export class EventLog {
     let largest = latest
     for (const account of this.#accounts.values()) if (account.rows > largest.rows) largest = account
     return largest
+  }
+
+  #stream({ name, user }: Entry): LoggedStream {
+    const key = indexKey(user, name)
+    const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, gap: 0, dropped: [] }
+    this.#streams.set(key, stream)
+    return stream
   }
 
   #dropFirst(account: AccountLog): void {

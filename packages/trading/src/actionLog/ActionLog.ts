@@ -204,7 +204,8 @@ const warnExpired = (count: number): Effect.Effect<void> =>
 export const gauges = {
   sent: metrics.actionLogEntries.series({ state: "sent" }),
   unknown: metrics.actionLogEntries.series({ state: "unknown" }),
-  oldest: metrics.actionLogOldest.series({})
+  oldest: metrics.actionLogOldest.series({}),
+  degraded: metrics.actionLogDegraded.series({})
 }
 
 /** Maximum number of actions of unknown outcome that one round looks up at the venue. */
@@ -212,6 +213,9 @@ export const lookupsAtOnce = 20
 
 /** The time between two rounds in which actions of unknown outcome are looked up at the venue. */
 export const turnEvery = Duration.seconds(1)
+
+/** The time between two checks of whether the store of the log is reachable. */
+const checkEvery = Duration.seconds(10)
 
 /** An action that a claim adds to a store, or sends again. */
 export interface Opening {
@@ -591,6 +595,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   })
 
   if (driver.isLocal) yield* recount
+  gauges.degraded.updateUnsafe(0, context)
   // prepares the store before the first action, so that a failure is reported at startup
   if (!isReady) yield* Effect.ignore(driver.write(ready))
   if (driver.prepare !== undefined) {
@@ -598,6 +603,11 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     yield* Effect.forkScoped(Effect.forever(Effect.delay(watch, options.countEvery ?? "15 seconds")))
   }
 
+  const isUp = Effect.suspend(() =>
+    isReady
+      ? driver.isUp
+      : Effect.flatMap(Effect.isSuccess(driver.write(ready)), (isUp) => isUp ? driver.isUp : Effect.succeed(false))
+  )
   const log = ActionLog.of({
     backing: driver.backing,
     claim,
@@ -635,12 +645,10 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
           recount
       ),
     used: Effect.sync(room.used),
-    isUp: Effect.suspend(() =>
-      isReady
-        ? driver.isUp
-        : Effect.flatMap(Effect.isSuccess(driver.write(ready)), (isUp) => isUp ? driver.isUp : Effect.succeed(false))
-    )
+    isUp
   })
+  // the metric has to show the state of the store also while no action is sent
+  if (driver.backing !== "memory") yield* Effect.forkScoped(Effect.forever(Effect.delay(isUp, checkEvery)))
   return { log, recount }
 })
 

@@ -14,9 +14,10 @@ import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { Address, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
+import { Address, lowerCase, Millis, monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import type { OrderRecord } from "@trigate/domain/info/Account"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import type { ReadOperation } from "@trigate/domain/operations/Operation"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
@@ -54,6 +55,12 @@ const mostOfCloid = 10
  * accounts are cached, so the next lookup queries others.
  */
 const mostRivals = 10
+
+/**
+ * The weight per minute of the queries that precede refreshes of cached responses, so that outcomes are known within
+ * seconds also while callers use the whole limit. Further queries use only what callers leave.
+ */
+const promptWeight = 120
 
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ time: Millis }))
@@ -107,6 +114,19 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const log = yield* ActionLog
   const info = yield* Info
   const accounts = new Map<string, Address | undefined>()
+  let promptMinute = 0
+  let promptLeft = promptWeight
+
+  /** Sends a query before refreshes of cached responses while weight for such queries is left. */
+  const promptly = <A, E, R>({ cost }: ReadOperation, query: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.clockWith((clock) => {
+      const minute = Math.floor(monotonicMillis(clock) / 60_000)
+      if (minute !== promptMinute) promptLeft = promptWeight
+      promptMinute = minute
+      const isPrompt = cost.weight <= promptLeft
+      if (isPrompt) promptLeft -= cost.weight
+      return Effect.provideService(query, IsRefresh, !isPrompt)
+    })
 
   /**
    * Returns the account for which a signer trades: its own, or its master's; `undefined` if the venue does not know the
@@ -114,7 +134,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
    */
   const tradingAccount = Effect.fnUntraced(function*(signer: Address) {
     if (accounts.has(signer)) return accounts.get(signer)
-    const found = yield* info.userRole({ user: signer })
+    const found = yield* promptly(InfoProtocol.infoOperations.userRole, info.userRole({ user: signer }))
     const data = found.role === "agent" ? found["data"] : undefined
     const master = Option.getOrUndefined(Option.map(decodeMaster(data), ({ user }) => lowerCase(user)))
     const account = found.role === "agent" ? master : found.role === "missing" ? undefined : signer
@@ -124,7 +144,8 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 
   /** Returns the venue's time, in milliseconds. */
   const venueTime = Effect.gen(function*() {
-    const response = yield* info.relay(yield* statusQuery)
+    const query = yield* statusQuery
+    const response = yield* promptly(query.operation, info.relay(query))
     return Option.getOrUndefined(decodeStatus(response.json.valueOrUndefined))?.time
   })
 
@@ -158,7 +179,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     function*(user: Address, leg: Leg, own: Unsettled) {
       const { cloid } = leg
       if (cloid === undefined) return "unknowable" as const
-      const answer = yield* info.orderStatus({ user, oid: cloid })
+      const answer = yield* promptly(InfoProtocol.infoOperations.orderStatus, info.orderStatus({ user, oid: cloid }))
       if (answer.status === "unknownOid") return "absent" as const
       const isOther = !agrees(leg, answer.order, own.openedAt) || (yield* isShared(user, cloid, answer.order, own))
       return isOther ? "unknowable" as const : answer.order
@@ -168,7 +189,8 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const findEntry = Effect.fnUntraced(function*(user: Address, record: OrderRecord) {
     const { oid, timestamp } = record.order
     if (OrderOutcome.isRejected(record) || OrderOutcome.isOpen(record)) return OrderOutcome.entryFrom(record, [])
-    const fills = yield* info.userFillsByTime({ user, startTime: timestamp, endTime: record.statusTimestamp })
+    const times = { startTime: timestamp, endTime: record.statusTimestamp }
+    const fills = yield* promptly(InfoProtocol.infoOperations.userFillsByTime, info.userFillsByTime({ user, ...times }))
     return OrderOutcome.entryFrom(record, fills.filter((fill) => fill.oid === oid))
   })
 
@@ -246,8 +268,6 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     function*(actions: ReadonlyArray<Unsettled>) {
       for (const action of actions) yield* Effect.ignore(settle(action))
     },
-    // uses only the part of the rate limit that callers do not use
-    Effect.provideService(IsRefresh, true),
     Effect.provideService(Freshness, "none"),
     Effect.provideService(CurrentCaller, local)
   )

@@ -748,6 +748,8 @@ export interface OnceCall {
   }
   readonly targets: readonly [Target, ...ReadonlyArray<Target>]
   readonly body: Uint8Array
+  /** The time, in milliseconds, after which the upstream refuses the call: the call does not wait for longer. */
+  readonly expiresAt?: number | undefined
 }
 
 /** The signer and the nonce of the call, for `OutcomeUnknown`. */
@@ -833,7 +835,10 @@ export const makeAtMostOnce = (parts: Parts, deadline: number) => {
         // leaves time for the next address if this one is unreachable
         sendWithin: index === targets.length - 1 ? undefined : left / 2,
         // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
-        maxWait: left / 2,
+        maxWait: Math.max(
+          0,
+          Math.min(left / 2, (call.expiresAt ?? Number.POSITIVE_INFINITY) - clock.currentTimeMillisUnsafe())
+        ),
         handler
       }, context)
       switch (sending._tag) {

@@ -8,7 +8,8 @@
  * account is unknown, the gateway searches for it. During the search, which lasts up to 2 seconds, no read of account
  * state is served from the cache or coalesced. If the search fails, all accounts get a new version.
  *
- * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, account state is neither
+ * Redis contains a hash of versions, a sorted set of searches, and the accounts for which signers act, since the query
+ * for them has a weight of 60. While Redis is unreachable, account state is neither
  * cached nor coalesced, because a process would not notice an action that another replica sent.
  */
 import * as Clock from "effect/Clock"
@@ -105,6 +106,11 @@ export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly search: (signer: string) => Effect.Effect<boolean>
   /** Ends the search for a signer's accounts, and sets a new version for the given accounts. */
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  /** The accounts for which signers act, as stored for all processes. Absent if each process stores only its own. */
+  readonly roles?: {
+    readonly get: (signer: string) => Effect.Effect<ReadonlyArray<string> | undefined>
+    readonly set: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  }
 }
 
 /** Milliseconds for which a signer's accounts are cached. The accounts for which a signer acts rarely change. */
@@ -112,19 +118,37 @@ const KNOWN_FOR = 3_600_000
 
 const MAX_KNOWN = 10_000
 
-/** Makes the service over a store. Each process determines by itself for which accounts signers act. */
-export const make = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
+/** Makes the service over a store. */
+export const make = ({ change, found, roles, search, ...store }: Store): AccountVersions["Service"] => {
   const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
   const searched = new Set<string>()
+
+  const remember = (signer: string, accounts: ReadonlyArray<string>, since: number): void => {
+    known.delete(signer)
+    known.set(signer, { accounts, since })
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_KNOWN) break
+      known.delete(oldest)
+    }
+  }
+
+  /** Returns the accounts for which a signer acts; `undefined` if they are unknown. */
+  const actsFor = Effect.fnUntraced(function*(signer: string, now: number) {
+    const own = known.get(signer)
+    if (own !== undefined && now - own.since < KNOWN_FOR) return own.accounts
+    const accounts = roles === undefined ? undefined : yield* roles.get(signer)
+    if (accounts !== undefined) remember(signer, accounts, now)
+    return accounts
+  })
 
   return AccountVersions.of({
     ...store,
     invalidate: change,
     change: Effect.fnUntraced(function*(signer, accounts) {
       const now = yield* Clock.currentTimeMillis
-      const actsFor = known.get(signer)
-      if (actsFor !== undefined && now - actsFor.since < KNOWN_FOR) {
-        yield* change([...accounts, ...actsFor.accounts])
+      const others = yield* actsFor(signer, now)
+      if (others !== undefined) {
+        yield* change([...accounts, ...others])
         return false
       }
       yield* change(accounts)
@@ -133,12 +157,8 @@ export const make = ({ change, found, search, ...store }: Store): AccountVersion
       return true
     }),
     learn: Effect.fnUntraced(function*(signer, accounts) {
-      known.delete(signer)
-      known.set(signer, { accounts, since: yield* Clock.currentTimeMillis })
-      for (const oldest of known.keys()) {
-        if (known.size <= MAX_KNOWN) break
-        known.delete(oldest)
-      }
+      remember(signer, accounts, yield* Clock.currentTimeMillis)
+      if (roles !== undefined) yield* roles.set(signer, accounts)
       if (searched.delete(signer)) yield* found(signer, accounts)
     })
   })
@@ -233,6 +253,8 @@ redis.call('PEXPIRE', KEYS[1], ${DAY})`
 
 const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
 
+const decodeRole = Schema.decodeUnknownEffect(Schema.NullOr(Schema.String))
+
 const makeRedis = Effect.fnUntraced(
   function*({ deadline, prefix = "trigate:{accounts}:" }: RedisOptions) {
     const redis = yield* Redis.Redis
@@ -241,6 +263,7 @@ const makeRedis = Effect.fnUntraced(
     const evaluateSearch = redis.eval(searchScript)
     const evaluateChange = redis.eval(changeScript)
     const keys = [`${prefix}versions`, `${prefix}searches`] as const
+    const keyOfRole = (signer: string) => `${prefix}role:${signer}`
     let unsharedUntil = 0
 
     /**
@@ -274,7 +297,23 @@ const makeRedis = Effect.fnUntraced(
           Clock.currentTimeMillis,
           (now) => Effect.map(written(evaluateSearch(...keys, now, signer)), (opened) => opened !== 0)
         ),
-      found
+      found,
+      roles: {
+        get: (signer) =>
+          state.orElse<ReadonlyArray<string> | undefined, never, never>(
+            Effect.map(
+              Effect.flatMap(redis.send("GET", keyOfRole(signer)), decodeRole),
+              (text) => text === null ? undefined : text === "" ? [] : text.split(" ")
+            ),
+            Effect.undefined
+          ),
+        set: (signer, accounts) => {
+          // a wallet that acts for nobody can be approved as an API wallet at any time
+          const lasts = accounts.length === 0 ? KNOWN_FOR : DAY
+          const write = redis.send("SET", keyOfRole(signer), accounts.join(" "), "PX", String(lasts))
+          return state.orElse<void, never, never>(Effect.asVoid(write), Effect.void)
+        }
+      }
     })
   }
 )

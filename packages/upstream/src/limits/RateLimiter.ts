@@ -151,6 +151,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
   let othersUntil = 0
+  /** The use of this process at the time of that report. */
+  let ownThen = RateWindow.none
   /** Units of the calls with a pending request to the shared window. */
   const asking: Units = { read: 0, once: 0 }
 
@@ -177,12 +179,11 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   /**
    * Returns the function that converts the units of a call to the units that determine its place in the queue. A call
-   * that costs more than a caller's share counts as one share.
+   * that costs more than a caller's share counts as one share. A call of the program itself starts before others.
    */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
-    return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
-      caller === undefined ? units : Math.min(units, limit)
+    return ({ caller }: Pick<WindowCall, "caller">, units: number) => caller === undefined ? 0 : Math.min(units, limit)
   }
 
   /** Returns the next call of a method class to start: the call whose caller would then have the lowest use. */
@@ -330,8 +331,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     ahead: Units,
     now: number
   ): Effect.Effect<Taken, Full> => {
-    if (now >= othersUntil) others = RateWindow.none
-    const own = RateWindow.partBounds(bounds, part, others)
+    if (now >= othersUntil) others = ownThen = RateWindow.none
+    const own = RateWindow.partBounds(bounds, part, ownThen, others)
     window.moveTo(now)
     giveBack(taken, call, call.cost)
     return window.fits(own, call, ahead)
@@ -376,6 +377,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   const hear = (held: Units, now: number) => {
     others = notOwn(held)
+    ownThen = { ...window.all.held }
     othersUntil = now + (bounds.slots + 1) * bounds.width
   }
 

@@ -35,18 +35,21 @@ export interface Options extends RateLimiter.Limits {
 
 const params = (...values: ReadonlyArray<string | number>) => values
 
+// an action for which there is no capacity is recorded for a second: until it has started or tries again, the reads of
+// all processes leave room for it
 // a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
 const takeScript = Redis.script(params, {
   numberOfKeys: 4,
   lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
 redis.call('HSET', KEYS[4], ARGV[19], ARGV[15])
 redis.call('PEXPIRE', KEYS[4], ARGV[7])
-local members = redis.call('HGETALL', KEYS[4])
+local members, replicas = redis.call('HGETALL', KEYS[4]), 0
 for i = 1, #members, 2 do
-  if tonumber(members[i + 1]) < tonumber(ARGV[15]) - tonumber(ARGV[7]) then redis.call('HDEL', KEYS[4], members[i]) end
+  local seen = tonumber(members[i + 1])
+  if seen < tonumber(ARGV[15]) - tonumber(ARGV[7]) then redis.call('HDEL', KEYS[4], members[i]) end
+  if seen >= tonumber(ARGV[15]) - tonumber(ARGV[20]) then replicas = replicas + 1 end
 end
-local replicas = redis.call('HLEN', KEYS[4])
-local pace = redis.call('HMGET', KEYS[3], 'level', 'at')
+local pace = redis.call('HMGET', KEYS[3], 'level', 'at', 'waits', 'waitsAt')
 local time, rate, burst = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local level = burst
 if pace[1] then
@@ -67,7 +70,16 @@ for i = 1, #found, 2 do
     slots[#slots + 1] = { slot, class, units }
   end
 end
+if class == 'read' and pace[3] and math.abs(time - tonumber(pace[4])) < 1000 then
+  maxUnits = maxUnits - tonumber(pace[3])
+end
 local full = sum.read > maxReads or sum.read + sum.once > maxUnits
+if class == 'once' and full then
+  redis.call('HSET', KEYS[3], 'waits', tostring(cost), 'waitsAt', ARGV[15])
+  redis.call('PEXPIRE', KEYS[3], timeToLive)
+elseif class == 'once' and pace[3] then
+  redis.call('HDEL', KEYS[3], 'waits', 'waitsAt')
+end
 local caller = ARGV[8]
 if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas } end
 if caller == '' then
@@ -131,18 +143,30 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 }).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use;
- * otherwise writes only the units of calls that started while Redis was unreachable.
+ * Registers a process, and writes its use of the limit. If Redis does not know the process, Redis has lost its data, or
+ * the process has just started. The first process that reported before the loss then also writes the use of all
+ * processes, as it was at its last report: processes that have ended since then cannot write theirs.
  *
- * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, and
- * then three values for each slot and class: the field, the total units of the process, and the units of calls that
- * started while Redis was unreachable.
+ * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, the
+ * time for which no other process writes the use of all, and the number of slots and classes of the process. Then, for
+ * each slot and class: the field, the total units of the process, the units of calls that started while Redis was
+ * unreachable, the units since the last report, and the units since shortly before it, in which another process may
+ * have reported. The remaining arguments are the fields and units of all processes.
  */
 const joinScript = Redis.script(params, {
-  numberOfKeys: 2,
+  numberOfKeys: 3,
   lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
-for i = 4, #ARGV, 3 do
-  local units = tonumber(ARGV[i + 1 + known])
+local last = 5 + 5 * tonumber(ARGV[5])
+local which = known == 1 and 2 or 1
+if known == 0 and #ARGV > last then
+  which = 4
+  if redis.call('SET', KEYS[3], ARGV[1], 'NX', 'PX', ARGV[4]) then
+    which = 3
+    for i = last + 1, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  end
+end
+for i = 6, last, 5 do
+  local units = tonumber(ARGV[i + which])
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -151,10 +175,30 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return known`
 }).withReturnType<number>()
 
+/** Reports that a process is running. Returns the use of all processes; `nil` if Redis does not know the process. */
+const reportScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return nil end
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return redis.call('HGETALL', KEYS[1])`
+}).withReturnType<unknown>()
+
+const decodeReport = Schema.decodeUnknownEffect(Schema.NullOr(Schema.Array(Schema.String)))
+
+/** Milliseconds after which a read that waits for an action of another process tries again. */
+const recheckAfter = 250
+
+/** Milliseconds between two reports of a process, also if it starts no calls. */
+const reportEvery = 2000
+
+/** Milliseconds after its last report for which a process counts as running. */
+const runningFor = 5 * reportEvery
+
 /** Refunds units to the allowance for refreshes of cached responses. */
 const paceRefundScript = Redis.script(params, {
   numberOfKeys: 1,
-  lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
+  lua: `if redis.call('HEXISTS', KEYS[1], 'level') == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
 // refunds at most the units that Redis has: the others have left the window, or Redis has lost them
@@ -193,6 +237,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
   const evaluateTake = redis.eval(takeScript)
   const evaluateJoin = redis.eval(joinScript)
+  const evaluateReport = redis.eval(reportScript)
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
   const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
@@ -200,6 +245,15 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   // high
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
+
+  /** The reports of this process to the windows that it has used. */
+  const reports = new Set<Effect.Effect<void>>()
+  yield* Effect.forkScoped(Effect.forever(
+    Effect.andThen(
+      Effect.sleep(reportEvery),
+      Effect.suspend(() => Effect.forEach(reports, (report) => report, { concurrency: 10 }))
+    )
+  ))
 
   const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
     // windows with a different number or width of slots number their slots differently, so they have different keys
@@ -209,6 +263,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const { burst, rate } = isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }
     const ofCaller = RateWindow.callerSlots(bounds)
     const keyOfMembers = `${key}:members`
+    const keyOfRestored = `${key}:restored`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
     let replicas = 1
@@ -223,6 +278,14 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
      * grouped by slot of this process's window.
      */
     let alone = new Map<number, RateWindow.Slot>()
+    /** The use of all processes at the last report, and the use of this process shortly before. */
+    let reported: {
+      readonly at: number
+      readonly own: ReadonlyMap<number, RateWindow.Slot>
+      readonly all: ReadonlyArray<string>
+    } | undefined
+    let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
+    let usedAt = 0
 
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
       const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
@@ -240,18 +303,24 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         // Redis numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
         // later one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
-        const values = own().flatMap((slot) =>
-          (["read", "once"] as const).flatMap((methodClass) => [
-            `${slot.index + shift} ${methodClass}`,
-            slot[methodClass],
-            // refunded units are not written
-            Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0)
-          ])
+        const { all = [], at = 0, own: before } = reported ?? {}
+        const slots = own().flatMap((slot) =>
+          (["read", "once"] as const).map((methodClass) => [slot, methodClass] as const)
         )
-        return evaluateJoin(key, keyOfMembers, id, now, timeToLive, ...values).pipe(
+        const values = slots.flatMap(([slot, methodClass]) => [
+          `${slot.index + shift} ${methodClass}`,
+          slot[methodClass],
+          // refunded units are not written
+          Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0),
+          Math.max(0, slot[methodClass] - (before?.get(slot.index)?.[methodClass] ?? 0)),
+          (slot.index + 1) * bounds.width > at - 2 * reportEvery ? slot[methodClass] : 0
+        ])
+        const lasts = (bounds.slots + 1) * bounds.width
+        const keys = [key, keyOfMembers, keyOfRestored]
+        return evaluateJoin(...keys, id, now, timeToLive, lasts, slots.length, ...values, ...all).pipe(
           Effect.tap((known) =>
             Effect.sync(() => {
-              if (known === 0 && isKnown) incompleteUntil = now + (bounds.slots + 1) * bounds.width
+              if (known === 0 && isKnown) incompleteUntil = now + lasts
               isKnown = true
             })
           ),
@@ -259,8 +328,28 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         )
       })
 
+    const report = Effect.clockWith((clock) => {
+      const own = latestOwn
+      const at = monotonicMillis(clock)
+      if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
+      const before = new Map(own().map((slot) => [slot.index, slot]))
+      const reporting = evaluateReport(key, keyOfMembers, id, clock.currentTimeMillisUnsafe(), timeToLive).pipe(
+        Effect.flatMap(decodeReport),
+        Effect.flatMap((all) => {
+          if (all === null) return Effect.asVoid(join(own))
+          reported = { at, own: before, all }
+          return Effect.void
+        })
+      )
+      // only calls determine whether Redis counts as reachable
+      return Effect.ignore(Effect.timeout(reporting, "1 second"))
+    })
+    reports.add(report)
+
     return (call, ahead, callers, own) =>
       Effect.clockWith((clock) => {
+        latestOwn = own
+        usedAt = monotonicMillis(clock)
         const now = clock.currentTimeMillisUnsafe()
         const slot = RateWindow.slotAt(bounds, now)
         const slotOfCaller = RateWindow.slotAt(ofCaller, now)
@@ -295,7 +384,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           rate,
           burst,
           isPaced && call.isRefresh === true ? 1 : 0,
-          id
+          id,
+          runningFor
         ).pipe(Effect.flatMap(decodeAnswer))
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
@@ -317,7 +407,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
               const ownWait = call.caller === undefined
                 ? 0
                 : RateWindow.waitTime(cap, toSlots(ofCall), call, RateWindow.none, now)
-              return { ...answer, wait: Math.max(wait, ownWait), isWithinShare: within === 1 }
+              // a read for which there is capacity waits for an action of another process
+              return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: within === 1 }
             }
           )
         )

@@ -74,14 +74,16 @@ export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number =>
 
 /**
  * Returns the bounds of the part of a limit that a process is allowed to use while it cannot read the use of other
- * processes. `others` is the last known use of those processes.
+ * processes. `own` and `others` are the last known use of this process and of those processes: of the units that were
+ * free then, this process uses its part.
  */
-export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
-  const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
+export const partBounds = (bounds: Bounds, part: number, own: Units, others: Units): Bounds => {
+  const ofLimit = (limit: number, held: number, heldByOthers: number) =>
+    Math.max(1, Math.floor(Math.min(limit * part, held + Math.max(0, limit - held - heldByOthers) * part)))
   return {
     ...bounds,
-    limit: ofLimit(bounds.limit, sumUnits(others)),
-    readLimit: ofLimit(bounds.readLimit, others.read)
+    limit: ofLimit(bounds.limit, sumUnits(own), sumUnits(others)),
+    readLimit: ofLimit(bounds.readLimit, own.read, others.read)
   }
 }
 

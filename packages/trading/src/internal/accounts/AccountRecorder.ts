@@ -15,7 +15,14 @@
 import type { ResumePosition } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
-import { type Frame, RowSet, type Seat, type Sink, type Topic } from "@trigate/upstream/unstable/streams/Topic"
+import {
+  type Frame,
+  type Row,
+  RowSet,
+  type Seat,
+  type Sink,
+  type Topic
+} from "@trigate/upstream/unstable/streams/Topic"
 import { metrics } from "@trigate/upstream/unstable/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -59,58 +66,28 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
   })
 }
 
-/**
- * Returns the time at which the log of a subscription ends. If the log contains no row of the subscription, because
- * there was none or because an earlier process dropped it, the account's other events show until when events were logged.
- */
-const findEnd = (log: EventLog, user: string, name: string): number =>
-  log.streamReachedAt(user, name) ?? (log.reachedAt(user) ?? 0) - clockMargin
-
-/** Returns the given entries of an account without the rows from before the end of the log. */
-export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
-  entries.map((entry) => {
-    const end = findEnd(log, user, entry.name)
-    return { ...entry, rows: entry.rows.filter(({ time }) => time >= end) }
-  })
-
-/**
- * Returns whether the buffered rows of a topic include the newest logged row. If they do, no row is missing between the
- * log and the buffer.
- */
-const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
-  const newest = new RowSet(log.newest(user, topic.name, 1))
-  return topic.delivery === "snapshot" &&
-    buffered.some(({ kind, name, rows }) => kind === "past" && name === topic.name && newest.hasAnyOf(rows))
+/** The rows that a query returned after a lost recording. `isComplete` is `false` if rows may still be missing. */
+interface MissedRows {
+  readonly entries: ReadonlyArray<NewEntry>
+  readonly isComplete: boolean
 }
 
-/** Queries the events of an account since the end of its log, one query after another. */
-export const load = Effect.fnUntraced(
-  function*(log: EventLog, user: string, topics: ReadonlyArray<Topic>, buffered: ReadonlyArray<NewEntry>) {
-    const entries: Array<NewEntry> = []
-    const plans = topics.filter((topic) => !overlaps(log, user, topic, buffered))
-      .toSorted((a, b) => (a.refill?.rank ?? 0) - (b.refill?.rank ?? 0))
-    for (const { name, refill, rows } of plans) {
-      if (refill === undefined || rows === undefined) return { entries, isComplete: false }
-      const to = yield* Clock.currentTimeMillis
-      const since = findEnd(log, user, name) - clockMargin
-      const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
-      if (Result.isFailure(loaded)) return { entries, isComplete: false }
-      for (const text of loaded.success.texts) {
-        const read = rows.read(text)
-        if (read === undefined) continue
-        const sorted = read.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)
-        entries.push({ kind: "refill", user, name, rows: sorted })
-      }
-    }
-    return { entries, isComplete: true }
-  }
-)
+const nothingMissed: MissedRows = { entries: [], isComplete: true }
 
-/**
- * The missed events that queries returned. `isComplete` is `false` if a query failed, or if the venue no longer returns
- * all missed rows.
- */
-export type MissedEvents = Effect.Success<ReturnType<typeof load>>
+/** Queries the events of a subscription since the end of its log. */
+const load = Effect.fnUntraced(function*(user: string, { name, refill, rows }: Topic, end: number) {
+  if (refill === undefined || rows === undefined) return { entries: [], isComplete: false }
+  const to = yield* Clock.currentTimeMillis
+  const since = end - clockMargin
+  const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
+  if (Result.isFailure(loaded)) return { entries: [], isComplete: false }
+  const entries = loaded.success.texts.flatMap((text): ReadonlyArray<NewEntry> => {
+    const read = rows.read(text)
+    const sorted = read?.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)
+    return sorted === undefined ? [] : [{ kind: "refill", user, name, rows: sorted }]
+  })
+  return { entries, isComplete: true }
+})
 
 /** The subscriptions whose rows are logged. */
 export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
@@ -133,6 +110,17 @@ export interface Options {
 
 const refillMark = /,"isRefill":true\}$/u
 
+/** A recorded topic whose events are buffered, because earlier events may be missing from the log. */
+interface HeldTopic {
+  readonly topic: Topic
+  /** The time at which the log of the topic ends; `undefined` if the log contains no earlier events of the topic. */
+  readonly end: number | undefined
+  /** The first snapshot, sorted by time; `undefined` before it was received. */
+  snapshot: ReadonlyArray<Row> | undefined
+  isReady: boolean
+  entries: Array<NewEntry>
+}
+
 /** Makes the recording of an account. `refused` reports that the venue refused a subscription. */
 export const makeRecording = (
   { fork, interrupted, join, log, push, states }: Options,
@@ -140,59 +128,87 @@ export const makeRecording = (
   topics: ReadonlyArray<Topic>,
   refused: (message: string) => void
 ) => {
-  const recorded = topics.filter(isLogged)
-  const ready = new Set<string>()
-  /** Whether the event log already contains the account. If it does, missed events must be queried. */
-  const isKnown = log.reachedAt(user) !== undefined
-  /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
-  let buffered: Array<NewEntry> | undefined = []
-  /** Whether events were lost while other events were buffered. */
-  let isBroken = false
+  /**
+   * Whether callers already read the account in the log. If they do, each topic continues as soon as its missed events
+   * are known; otherwise, the log of the account begins when all topics are complete.
+   */
+  const hasBegun = log.since(user) !== undefined
+  const begunAt = log.begunAt(user)
+  const held = new Map(
+    topics.filter(isLogged).map((topic): readonly [string, HeldTopic] => [topic.key, {
+      topic,
+      // if the log contains no row of the topic, rows may be missing since the log of the account began
+      end: log.streamReachedAt(user, topic.name) ?? (begunAt === undefined ? undefined : begunAt - clockMargin),
+      snapshot: undefined,
+      isReady: false,
+      entries: []
+    }])
+  )
   let phase: Phase = "subscribing"
   let isStopped = false
 
-  const begin = (): void => push({ kind: "begin", user, name: "", rows: [] })
+  const begin = (name = ""): NewEntry => ({ kind: "begin", user, name, rows: [] })
 
-  const interrupt = (): void => {
+  /** Ends the epoch of the account, because events of a subscription (of an unknown one by default) are missing. */
+  const interrupt = (name?: string): void => {
     interrupted(user)
-    begin()
+    push(begin(name))
   }
 
-  /** Writes the refilled and the buffered entries to the event log. */
-  const release = ({ entries: refilled, isComplete }: MissedEvents): void => {
-    const waiting = buffered ?? []
-    buffered = undefined
+  /** Returns whether the log and the first snapshot of a topic may lack events between them. */
+  const mayLackEvents = ({ end, snapshot, topic: { name } }: HeldTopic): boolean => {
+    if (end === undefined) return false
+    if (snapshot === undefined) return true
+    const [oldest] = snapshot
+    return oldest === undefined
+      ? log.streamReachedAt(user, name) !== undefined
+      : oldest.time >= end && !new RowSet(log.newest(user, name, 1)).hasAnyOf(snapshot)
+  }
+
+  /** Writes the missed and the buffered events of a topic to the event log. Later events are written at once. */
+  const release = ({ end = 0, entries, topic }: HeldTopic, missed: MissedRows): void => {
+    held.delete(topic.key)
+    const write = (entry: NewEntry): void =>
+      push({
+        ...entry,
+        kind: hasBegun && entry.kind === "past" ? "refill" : entry.kind,
+        rows: entry.rows.filter(({ time }) => time >= end)
+      })
+    for (const entry of missed.entries) write(entry)
+    if (!missed.isComplete) interrupt(topic.name)
+    for (const entry of entries) write(entry)
+    if (held.size > 0) return
     phase = "live"
-    const entries = isKnown
-      ? sinceEnd(log, user, [
-        ...refilled,
-        ...waiting.map((entry) => entry.kind === "past" ? { ...entry, kind: "refill" as const } : entry)
-      ])
-      : waiting
-    for (const entry of entries) push(entry)
-    if (!isKnown) begin()
-    else if (!isComplete || isBroken) interrupt()
+    if (!hasBegun) push(begin())
   }
 
   /**
-   * Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. Starts the
-   * queries of missed events, if needed.
+   * Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. Queries
+   * the missed events, one topic after another.
    */
   const accepted = (): void => {
-    if (phase !== "subscribing") return
-    if (!isKnown) return release({ entries: [], isComplete: true })
     phase = "refilling"
-    fork(
-      Effect.map(load(log, user, recorded, buffered ?? []), (missed) => {
-        if (!isStopped) release(missed)
-      })
-    )
+    const queried = [...held.values()].filter(mayLackEvents)
+      .toSorted((a, b) => (a.topic.refill?.rank ?? 0) - (b.topic.refill?.rank ?? 0))
+    for (const each of held.values()) if (!queried.includes(each)) release(each, nothingMissed)
+    if (queried.length === 0) return
+    fork(Effect.forEach(
+      queried,
+      (each) =>
+        Effect.map(load(user, each.topic, each.end ?? 0), (missed) => {
+          if (!isStopped) release(each, missed)
+        }),
+      { discard: true }
+    ))
   }
 
-  const noteReady = (topic: Topic): void => {
-    if (!isLogged(topic)) return
-    ready.add(topic.key)
-    if (recorded.every(({ key }) => ready.has(key))) accepted()
+  const noteReady = ({ key }: Topic): void => {
+    const ready = held.get(key)
+    if (phase !== "subscribing" || ready === undefined) return
+    ready.isReady = true
+    const isLast = [...held.values()].every(({ isReady }) => isReady)
+    if (isLast) accepted()
+    else if (hasBegun && !mayLackEvents(ready)) release(ready, nothingMissed)
   }
 
   const record = (frame: Frame): void => {
@@ -202,12 +218,24 @@ export const makeRecording = (
     if (read === undefined) return
     const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
     const entry: NewEntry = { kind, user, name: topic.name, rows: read.rows.toSorted((a, b) => a.time - b.time) }
+    const holding = held.get(topic.key)
     // an empty snapshot is not logged, but it also shows that the subscription is ready
     if (entry.rows.length > 0) {
-      if (buffered === undefined) push(entry)
-      else if (buffered.push(entry) > mostPending) isBroken = true
+      if (holding === undefined) push(entry)
+      else if (holding.entries.push(entry) > mostPending) dropHeld(holding)
     }
-    if (read.isSnapshot) noteReady(topic)
+    if (!read.isSnapshot) return
+    if (holding !== undefined) holding.snapshot ??= entry.rows
+    noteReady(topic)
+  }
+
+  /** Drops the buffered events of a topic, because events before the next one are missing. */
+  const dropHeld = (holding: HeldTopic): void => {
+    holding.entries = []
+    // the log of an account that has not begun begins after the missing events
+    if (!hasBegun) return
+    interrupted(user)
+    holding.entries.push(begin(holding.topic.name))
   }
 
   const sink: Sink = {
@@ -220,8 +248,11 @@ export const makeRecording = (
     },
     interrupted: (topic) => {
       if (!isLogged(topic)) return
-      if (buffered === undefined) interrupt()
-      else isBroken = true
+      const holding = held.get(topic.key)
+      if (holding === undefined) return interrupt(topic.name)
+      if (!hasBegun) return dropHeld(holding)
+      interrupted(user)
+      holding.entries.push(begin(topic.name))
     },
     flush: () => {}
   }
@@ -299,6 +330,12 @@ const refuseAfter = 20_000
 /** Milliseconds between two attempts to record an account that the venue, or a limit, refuses. */
 const retryAfter = 10_000
 
+/**
+ * Milliseconds after the start of a writer during which a refusal ends no stream, and the attempt is repeated every
+ * second: the venue's limits may still contain the connections and the reported use of the previous writer.
+ */
+const takeoverFor = 10_000
+
 /** Returns the error message for the callers of an account that cannot be watched at present. */
 export const unavailable = (user: string): string => `The account ${user} cannot be watched at present: try again later`
 
@@ -309,6 +346,8 @@ export const makeWatched = (
 ) => {
   const watched = new Map<string, Watched>()
   const configured = new Set(accounts)
+  /** The time at which this process last began to write a log. */
+  let startedAt = Number.NEGATIVE_INFINITY
   const isNeeded = ({ user, watchers }: Watched): boolean => watchers.size > 0 || configured.has(user)
   const isWanted = ({ wantedAt }: Watched): boolean => now() - wantedAt < EventStore.wantFor
 
@@ -336,6 +375,11 @@ export const makeWatched = (
       each.topics,
       (message) => {
         stopRecording(each)
+        const isTakenOver = started.phase() === "subscribing" && log.since(each.user) !== undefined
+        if (isTakenOver && now() - startedAt < takeoverFor) {
+          each.retryAt = now() + 1000
+          return
+        }
         each.retryAt = now() + retryAfter
         // callers at other replicas read the account, too
         if (log.since(each.user) !== undefined) recording.push({ kind: "end", user: each.user, name: "", rows: [] })
@@ -433,6 +477,7 @@ export const makeWatched = (
       }
     },
     startAll: (): void => {
+      startedAt = now()
       for (const each of watched.values()) record(each)
     },
     stopAll: (): void => {
@@ -490,9 +535,10 @@ export const failoverAfter = 3000
 
 /**
  * Milliseconds for which the store must be reachable again before a process that did not own the log tries to acquire
- * the lease. The owner reconnects within 2 seconds, and tries once a second.
+ * the lease. The owner tries once a second, and reconnects within 2 seconds after an outage in which a process
+ * continued with its own log.
  */
-const ownerFirst = 4000
+const ownerFirst = { reader: 1500, alone: 4000 }
 
 /** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: OwnershipOptions) {
@@ -523,6 +569,8 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     degraded.updateUnsafe(0, context)
   }
 
+  // the metric exists also before the first outage
+  degraded.updateUnsafe(0, context)
   const one = yield* Semaphore.make(1)
 
   /** Reads from the event store the entries that this process's copy of the log does not contain. */
@@ -582,12 +630,12 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   const isOwnerFirst = Effect.suspend(() =>
     Effect.map(primary.readAfter(log.head.seq), () => {
       backSince ??= now()
-      return lease.isElsewhere() && now() - backSince < ownerFirst
+      return lease.isElsewhere() && now() - backSince < ownerFirst[store === primary ? "reader" : "alone"]
     })
   )
 
   const election = Effect.gen(function*() {
-    if (store !== primary && (yield* isOwnerFirst)) return
+    if ((store !== primary || downSince !== undefined) && (yield* isOwnerFirst)) return
     // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
     // process sent before it continued with its own log
     if (store !== primary) yield* lease.release
@@ -685,6 +733,12 @@ export const write = Effect.fnUntraced(
 /** Milliseconds between two reads of the event log by a replica that does not write the log. */
 const pollEvery = 200
 
+/**
+ * Milliseconds between two attempts of a writer to renew its lease, and of a reader to acquire it. A reader tries more
+ * often, so that it continues soon after a writer has released the lease at its end.
+ */
+const electEvery = (role: Role): number => role === "reader" ? 250 : 1000
+
 /** Makes the event log of watched accounts. The log's fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(source: Source, options: EventsOptions = {}) {
   const clock = yield* Clock.Clock
@@ -747,7 +801,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     unrecordedGauge.updateUnsafe(unrecorded(), context)
   }
 
-  const everySecond = Effect.andThen(
+  const elect = Effect.andThen(
     ownership.elect,
     Effect.sync(() => {
       log.expire(clock.currentTimeMillisUnsafe())
@@ -756,14 +810,14 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     })
   )
 
-  const repeat = (effect: Effect.Effect<void>, every: number) =>
-    Effect.forkIn(Effect.forever(Effect.delay(effect, every)), scope)
+  const repeat = (effect: Effect.Effect<void>, every: () => number) =>
+    Effect.forkIn(Effect.forever(Effect.andThen(Effect.suspend(() => Effect.sleep(every())), effect)), scope)
 
-  yield* everySecond
+  yield* elect
   watched.watchConfigured()
-  yield* repeat(everySecond, 1000)
+  yield* repeat(elect, () => electEvery(ownership.role()))
   yield* Effect.forkIn(Effect.forever(write(pending, log, ownership)), scope)
-  if (ownership.backing !== "memory") yield* repeat(ownership.follow, pollEvery)
+  if (ownership.backing !== "memory") yield* repeat(ownership.follow, () => pollEvery)
   // each step of the store has a timeout, so a store that hangs delays the end of the scope by at most a second
   yield* Scope.addFinalizer(scope, ownership.release)
 
