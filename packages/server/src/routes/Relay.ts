@@ -68,7 +68,7 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
 }
 
 /**
- * Fails with the error of a refusal by the venue's rate limit that says nothing: the venue sends `null` or no body with
+ * Fails with the error of a refusal by the venue's rate limit without a message: the venue sends `null` or no body with
  * HTTP 429. Every other response is relayed unchanged.
  */
 const describeLimit = (answer: Operation.UpstreamResponse): Effect.Effect<void, CallError> =>

@@ -308,7 +308,7 @@ const makeRedis = Effect.fnUntraced(
             Effect.undefined
           ),
         set: (signer, accounts) => {
-          // a wallet that acts for nobody can be approved as an API wallet at any time
+          // a wallet that acts for no other account can be approved as an API wallet at any time
           const lasts = accounts.length === 0 ? KNOWN_FOR : DAY
           const write = redis.send("SET", keyOfRole(signer), accounts.join(" "), "PX", String(lasts))
           return state.orElse<void, never, never>(Effect.asVoid(write), Effect.void)
