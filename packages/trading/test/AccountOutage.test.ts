@@ -461,6 +461,34 @@ describe("an outage of the store of account events", () => {
     }))
 })
 
+describe("the accounts that a caller has left", () => {
+  it.effect("count to it while they are recorded, and end before a further one is refused", () =>
+    Effect.gen(function*() {
+      const venue = yield* makeVenue
+      const one = yield* replica(makeStore(), venue, [], { usersOfCaller: 2 })
+      const users = () => one.events.status().accounts.map(({ user }) => user)
+      const watcher = { caller: "churning", refused: () => assert.fail("refused") }
+      for (let byte = 1; byte <= 8; byte++) {
+        const leave = one.events.watch(account(byte), watcher)
+        yield* pass(2)
+        leave()
+        assert.deepStrictEqual(users(), byte === 1 ? [account(1)] : [account(byte - 1), account(byte)])
+      }
+      one.events.watch(account(8), watcher)
+      one.events.watch(account(9), watcher)
+      let refusal = ""
+      one.events.watch(account(10), {
+        ...watcher,
+        refused: (message) => {
+          refusal = message
+        }
+      })
+      assert.strictEqual(refusal, "Cannot track more than 2 total users.")
+      one.events.watch(account(11), { ...watcher, caller: "other" })
+      assert.deepStrictEqual(users(), [account(8), account(9), account(11)])
+    }))
+})
+
 describe("an account that the owner of the log cannot record", () => {
   it.effect("ends its streams at each replica, and is recorded as soon as it can be", () =>
     Effect.gen(function*() {

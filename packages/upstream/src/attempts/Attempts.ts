@@ -10,7 +10,7 @@
  * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
 import { openIssue } from "@trigate/domain/actions/Action"
-import { type Caller, CurrentCaller, unowned, perUpstream } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller, perUpstream, unowned } from "@trigate/domain/Caller"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import {
   OutcomeUnknown,

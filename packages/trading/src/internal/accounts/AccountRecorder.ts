@@ -308,6 +308,8 @@ interface Watched {
   readonly watchers: Set<Watcher>
   /** The time at which the last watcher of the account left. */
   idleSince: number
+  /** The caller of the last watcher. The account counts to it until the recording ends. */
+  lastCaller: string | undefined
   /** The time at which another replica last asked this process to watch the account. */
   wantedAt: number
   /** The time at which this process last asked the owner of the event log to watch the account. */
@@ -399,6 +401,7 @@ export const makeWatched = (
       topics: names.flatMap((name) => source.topicOf(name, user) ?? []),
       watchers: new Set(),
       idleSince: now(),
+      lastCaller: undefined,
       wantedAt: Number.NEGATIVE_INFINITY,
       requestedAt: Number.NEGATIVE_INFINITY,
       waitingSince: now(),
@@ -410,14 +413,14 @@ export const makeWatched = (
     return each
   }
 
-  /** Returns the number of accounts that a caller watches, not counting `user`. */
-  const usersBeside = (user: string, caller: string): number => {
-    let count = 0
-    for (const each of watched.values()) {
-      if (each.user !== user && [...each.watchers].some((watcher) => watcher.caller === caller)) count++
-    }
-    return count
-  }
+  /** Returns the accounts beside `user` that a caller watches, or that are recorded because it watched them last. */
+  const findOthers = (user: string, caller: string): ReadonlyArray<Watched> =>
+    [...watched.values()].filter((each) =>
+      each.user !== user &&
+      (isNeeded(each)
+        ? [...each.watchers].some((watcher) => watcher.caller === caller)
+        : each.lastCaller === caller && !isWanted(each))
+    )
 
   const isWaiting = ({ recording, user }: Watched): boolean =>
     isOwner() ? recording === undefined || recording.phase() === "subscribing" : log.since(user) === undefined
@@ -464,11 +467,18 @@ export const makeWatched = (
     },
     /** Watches an account until the returned function is called, and for a grace period after that. */
     watch: (user: string, watcher: Watcher): () => void => {
-      if (usersBeside(user, watcher.caller) >= usersOfCaller) {
-        watcher.refused(source.refusal(usersOfCaller))
-        return () => {}
+      const others = findOthers(user, watcher.caller)
+      if (others.length >= usersOfCaller) {
+        const idle = others.filter((other) => !isNeeded(other)).toSorted((a, b) => a.idleSince - b.idleSince)[0]
+        if (idle === undefined) {
+          watcher.refused(source.refusal(usersOfCaller))
+          return () => {}
+        }
+        stopRecording(idle)
+        watched.delete(idle.user)
       }
       const each = find(user)
+      each.lastCaller = watcher.caller
       each.watchers.add(watcher)
       if (each.watchers.size === 1) each.waitingSince = now()
       record(each)
