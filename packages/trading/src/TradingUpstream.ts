@@ -5,6 +5,7 @@
  * A node that is not an archive returns the latest count for any block, or an error. The check uses the sender of a
  * recent transaction: at the latest block, that sender's count is higher than at block 1.
  */
+import { background, CurrentCaller } from "@trigate/domain/Caller"
 import { Address, Quantity } from "@trigate/domain/encoding/Encoding"
 import { ChainNotConfigured, type UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -103,7 +104,10 @@ export const checkNode = (pipeline: Pipeline.Pipeline["Service"], target: Target
       onFailure: () => "is not an archive node: it refuses block 1",
       onSuccess: (old) => old < count ? undefined : "is not an archive node: it returns the latest state for block 1"
     })
-  }).pipe(Effect.orElseSucceed(() => "is possibly not an archive node: it did not respond to the check"))
+  }).pipe(
+    Effect.orElseSucceed(() => "is possibly not an archive node: it did not respond to the check"),
+    Effect.provideService(CurrentCaller, background("archive check"))
+  )
 }
 
 /** Checks each node. Logs a warning for each node that is not an archive or cannot be checked. */

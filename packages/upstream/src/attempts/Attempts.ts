@@ -215,7 +215,9 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
   const current = Context.get(context, CurrentCaller)
   const caller = current === unowned ? parts.owner : current
   if (caller === undefined) {
-    return Effect.die(new Error(`The call of ${attempt.operation} has no owner: provide CurrentCaller`))
+    const defect = new Error(`The call of ${attempt.operation} has no owner: provide CurrentCaller`)
+    // a fiber in the background would end without a line
+    return Effect.andThen(Effect.logError(defect.message), Effect.die(defect))
   }
   const ask = {
     upstream: target.label,

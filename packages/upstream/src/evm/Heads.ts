@@ -335,8 +335,8 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const fork = Effect.runForkWith(yield* Effect.context())
   const transport = yield* Effect.serviceOption(Link.SocketTransport)
   const budgets = {
-    connections: yield* makeMinuteBudget(30, 0),
-    messages: yield* makeMinuteBudget(600, 0)
+    connections: yield* makeMinuteBudget(() => 30),
+    messages: yield* makeMinuteBudget(() => 600)
   }
   const now = () => Json.monotonicMillis(clock)
   // announced heads; `undefined` requests an immediate poll

@@ -241,11 +241,11 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const scope = yield* Scope.Scope
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = <A>(effect: Effect.Effect<A>): Fiber.Fiber<A> => Fiber.runIn(run(effect), scope)
-  const newConnections = yield* StreamShares.makeMinuteBudget(
-    limits.newConnections,
-    Math.floor(limits.newConnections / 3)
-  )
-  const messages = yield* StreamShares.makeMinuteBudget(limits.messages, Math.floor(limits.messages / 10))
+  let others = ReplicaUse.alone
+  // the limits are those of an IP address, so replicas divide what they cannot see of each other
+  const perReplica = (limit: number) => () => Math.max(1, Math.floor(limit / (others.replicas + 1)))
+  const newConnections = yield* StreamShares.makeMinuteBudget(perReplica(limits.newConnections), 1 / 3)
+  const messages = yield* StreamShares.makeMinuteBudget(perReplica(limits.messages), 1 / 10)
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => monotonicMillis(clock)
 
@@ -258,7 +258,6 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const seats = new Set<SharedTopic.CallerSeat>()
   const counts = new SharedTopic.Counts()
   let lastSeat = 0
-  let others = ReplicaUse.alone
   /** The use of this process at the last exchange with the other replicas. */
   let reported = ReplicaUse.none
 

@@ -231,11 +231,12 @@ const minute = 61_000
 const forNewcomers = (most: number): number => Math.floor(most / 10)
 
 /**
- * Makes a limit on events per minute. The last `reserve` events are only for those that must not wait for
- * callers, such as reconnections; the callers share the others.
+ * Makes a limit on events per minute. `most` returns the limit, which changes with the number of replicas. The part
+ * `reserved` of it is only for events that must not wait for callers, such as reconnections; the callers share the rest.
  */
-export const makeMinuteBudget = (most: number, reserve: number) =>
+export const makeMinuteBudget = (most: () => number, reserved = 0) =>
   Effect.map(Clock.Clock, (clock) => {
+    const limit = (isUrgent: boolean) => most() - (isUrgent ? 0 : Math.floor(most() * reserved))
     const now = () => monotonicMillis(clock)
     // times of the counted events, oldest first
     let taken: Array<number> = []
@@ -250,7 +251,7 @@ export const makeMinuteBudget = (most: number, reserve: number) =>
     const left = (isUrgent: boolean): number => {
       if (now() < pausedUntil) return 0
       taken = recent(taken)
-      return most - (isUrgent ? 0 : reserve) - taken.length
+      return limit(isUrgent) - taken.length
     }
 
     /** Waits until the next event is allowed, and counts that event. `isUrgent`: whether it can use the reserve. */
@@ -260,7 +261,7 @@ export const makeMinuteBudget = (most: number, reserve: number) =>
           taken.push(now())
           return Effect.void
         }
-        const free = (taken[Math.max(0, taken.length - most + (isUrgent ? 0 : reserve))] ?? now()) + minute
+        const free = (taken[Math.max(0, taken.length - limit(isUrgent))] ?? now()) + minute
         return Effect.andThen(Effect.sleep(Math.max(pausedUntil, free, now() + 1) - now()), take(isUrgent))
       })
 
@@ -292,8 +293,8 @@ export const makeMinuteBudget = (most: number, reserve: number) =>
           all += last.length
         }
         const own = byCaller.get(caller)?.length ?? 0
-        const share = (most - reserve - forNewcomers(most)) / (byCaller.size + (own === 0 ? 1 : 0))
-        return own + 1 <= share && all + 1 <= most - reserve
+        const share = (limit(false) - forNewcomers(most())) / (byCaller.size + (own === 0 ? 1 : 0))
+        return own + 1 <= share && all + 1 <= limit(false)
       }
     }
   })

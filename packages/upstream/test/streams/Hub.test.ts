@@ -259,6 +259,16 @@ describe("limits", () => {
 })
 
 describe("limits that replicas share", () => {
+  it.effect("of a minute are divided by the replicas", () =>
+    Effect.gen(function*() {
+      const others: ReplicaUse.OtherUse = { ...ReplicaUse.alone, replicas: 2 }
+      const { at, hub } = yield* setup({ messages: 9 }, ["a"], new Set(), { exchange: () => Effect.succeed(others) })
+      yield* TestClock.adjust("1 second")
+      for (const key of ["a", "b", "c", "d"]) caller(hub, key).seat.subscribe(stateTopic(key))
+      yield* settle
+      assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c"])
+    }))
+
   it.effect("leave each replica an equal share of what was free, while their store is unreachable", () =>
     Effect.gen(function*() {
       let others: ReplicaUse.OtherUse = {
