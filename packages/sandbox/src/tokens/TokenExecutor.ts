@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import { Worker } from "node:worker_threads"
 import type { Execution, Reply } from "./TokenWorker.ts"
 
-/** Maximum seconds of a get method, or of a message and its transactions, on the sandbox's token chain. */
+/** Maximum seconds of a get method or a message on the sandbox's token chain. */
 const maxSeconds = 2
 
 /** Maximum number of cells of a result, and of the cells that decoding it may visit. */
