@@ -110,7 +110,8 @@ export const mayImport = (file: string, specifier: string): boolean => {
     return path.posix.join(path.posix.dirname(file), specifier).startsWith(`packages/${name}/src/`)
   }
   if (specifier.startsWith("node:")) {
-    return isProgram || /Undici/u.test(module) || (name === "archive" && /Sqlite/u.test(module))
+    return isProgram || /Undici/u.test(module) || (name === "archive" && /Sqlite/u.test(module)) ||
+      (name === "sandbox" && /^tokens\/Token(?:Executor|Worker)$/u.test(module))
   }
   if (beneath(specifier, "effect")) return namesModule(specifier) || (isProgram && switches.has(specifier))
   if (specifier.startsWith("@trigate/")) {

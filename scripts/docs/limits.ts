@@ -40,6 +40,7 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
   ["sandbox/src/evm/EvmNode", "maxSeconds", ""],
   ["sandbox/src/tokens/TokenMachine", "maxTransactions", ""],
+  ["sandbox/src/tokens/TokenExecutor", "maxSeconds", ""],
   ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
   ["api/src/SandboxApi", "maxSnapshots", ""],
   ["cli/src/commands/InspectCommand", "maxBodies", ""]

@@ -12,10 +12,13 @@ const program = path.join(root, "packages/trigate")
 
 /**
  * How the program is bundled: `program.js` with all that a start takes, and beside it what is loaded on first use, such as the
- * virtual machine of the sandbox's token chain. The native curve cannot be bundled.
+ * worker thread with the virtual machine of the sandbox's token chain. The native curve cannot be bundled.
  */
 export const options: BuildOptions = {
-  entryPoints: [path.join(program, "src/program.ts")],
+  entryPoints: {
+    program: path.join(program, "src/program.ts"),
+    TokenWorker: path.join(root, "packages/sandbox/src/tokens/TokenWorker.ts")
+  },
   absWorkingDir: root,
   bundle: true,
   platform: "node",

@@ -1,5 +1,4 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods, and the acceptance of signed transactions. */
-import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import { type EvmBackend, methodNotFound, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
@@ -14,9 +13,9 @@ import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Semaphore from "effect/Semaphore"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
 import { decodeErrorResult, keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
+import * as CallerTurns from "../internal/CallerTurns.ts"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Chain from "./EvmChain.ts"
 
@@ -658,30 +657,12 @@ const maxRunning = 4
 
 /** Makes the EVMs of a chain with the given ID. The EVM library is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
-  const running = yield* Semaphore.make(maxRunning)
-  const callers = new Map<string, { readonly turn: Semaphore.Semaphore; users: number }>()
+  const inTurn = yield* CallerTurns.make(maxRunning)
   const library = yield* Effect.cached(Effect.promise(() => import("./EvmMachine.ts")))
   const idle: Array<Chain.Machine> = []
 
-  const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => {
-        const caller = callers.get(id) ?? { turn: Semaphore.makeUnsafe(1), users: 0 }
-        caller.users += 1
-        callers.set(id, caller)
-        return caller
-      }),
-      ({ turn }) => turn.withPermit(running.withPermit(effect)),
-      (caller) =>
-        Effect.sync(() => {
-          caller.users -= 1
-          if (caller.users === 0) callers.delete(id)
-        })
-    )
-
   return Effect.fnUntraced(function*(use) {
     const { make } = yield* Effect.uninterruptible(library)
-    const { id } = yield* CurrentCaller
     const execution = Effect.acquireUseRelease(
       Effect.suspend(() => {
         const machine = idle.pop()
@@ -691,7 +672,7 @@ export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.
       // the execution of an interrupted call ends only at its next pause
       (machine, exit) => Effect.sync(() => Exit.hasInterrupts(exit) ? undefined : idle.push(machine))
     )
-    return yield* Effect.timeoutOrElse(inTurn(id, execution), {
+    return yield* Effect.timeoutOrElse(inTurn(execution), {
       duration: `${maxSeconds} seconds`,
       orElse: () => Effect.fail(Chain.refused(`execution aborted (timeout = ${maxSeconds}s)`))
     })

@@ -1,15 +1,14 @@
 /**
  * The token chain's virtual machine, and the methods of the HTTP API v2 that run contract code.
  *
- * Loading the machine takes about half a second and 128 MiB. `TokenAnswers` loads the machine when the first call runs
- * code.
+ * Loading the machine takes about half a second and 128 MiB. `TokenServer` loads it when the first call runs code.
  */
 import { Address, beginCell, Cell, Dictionary, loadMessage, storeMessage, storeTransaction } from "@ton/core"
 import type { Message, Transaction, TupleItem } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { Blockchain, createEmptyShardAccount, createShardAccount, GetMethodError } from "@ton/sandbox"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
-import { isBoundedMessage } from "@trigate/tokens/unstable/transactions/TransactionCell"
+import { countCells, isBoundedMessage } from "@trigate/tokens/unstable/transactions/TransactionCell"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,7 +16,9 @@ import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import * as CallerTurns from "../internal/CallerTurns.ts"
 import { minterCode, walletCode } from "./JettonCode.ts"
+import * as TokenExecutor from "./TokenExecutor.ts"
 import * as TokenServer from "./TokenServer.ts"
 import { type Asked, type Content, type Contract, ok, type TokenAnswer, type TokenState } from "./TokenServer.ts"
 
@@ -120,10 +121,16 @@ const keptTransactions = 1_000
 const maxCharacters = 87_380
 const maxDepth = 512
 
+/** Maximum number of cells of an external message, and of the entries and cells of a stack. The chain accepts 8 192. */
+const maxCells = 1_024
+
 /** Maximum number of transactions that one message to the sandbox's token chain causes. Further messages are dropped. */
 const maxTransactions = 256
 
-/** Maximum gas of a get method, which the synchronous virtual machine uses in about 0.2 seconds. */
+/** The exit code of a get method of an account without code. */
+const noCode = -13
+
+/** Maximum gas of a get method, which the virtual machine uses in about 0.2 seconds. */
 const maxGetGas = 300_000n
 
 /**
@@ -149,8 +156,10 @@ const refusal = (cause: unknown): MachineRefusal => ({
  * change applies to the next call.
  */
 export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
-  const blockchain = yield* Effect.promise(() => Blockchain.create({ config: "slim" }))
-  const turn = yield* Semaphore.make(1)
+  const { executor, limited } = yield* TokenExecutor.make()
+  const blockchain = yield* Effect.promise(() => Blockchain.create({ config: "slim", executor }))
+  const inTurn = yield* CallerTurns.make(1)
+  const reading = yield* Semaphore.make(1)
   const placed = new Map<string, Contract>()
   const transactions = new Map<string, Array<Transaction>>()
 
@@ -189,8 +198,15 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
     blockchain.now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   })
 
-  /** Runs one call at a time, because the virtual machine has one state. */
-  const inTurn = <A>(call: Effect.Effect<A>): Effect.Effect<A> => turn.withPermits(1)(Effect.andThen(follow(), call))
+  /** Reads the state, which follows the contracts first. It does not wait for executions. */
+  const read = <A>(call: Effect.Effect<A>): Effect.Effect<A> =>
+    reading.withPermit(Effect.uninterruptible(Effect.andThen(follow(), call)))
+
+  /** Runs one execution at a time, in turns of the callers, because the virtual machine has one state. */
+  const execute = <A>(call: Effect.Effect<A, MachineRefusal>): Effect.Effect<A | MachineRefusal> =>
+    inTurn(Effect.uninterruptible(limited(Effect.andThen(read(Effect.void), call)))).pipe(
+      Effect.catch((cause) => Effect.succeed("refused" in cause ? cause : refusal(cause)))
+    )
 
   const record = (sent: ReadonlyArray<Transaction>): void => {
     for (const transaction of sent) {
@@ -204,7 +220,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   return {
     /** Returns an account. An account that was never written is uninitialized and empty. */
     account: (account: TonAddress.Account): Effect.Effect<AccountView> =>
-      inTurn(Effect.gen(function*() {
+      read(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const [last] = transactions.get(TonAddress.formatRaw(account)) ?? []
         const state = contract.account.account?.storage.state
@@ -224,48 +240,57 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       method: string | number,
       stack: ReadonlyArray<TupleItem>
     ) =>
-      inTurn(Effect.gen(function*() {
+      execute(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
-        const ran = yield* Effect.promise(() =>
-          // a method that ends with an exit code has completed, and the exit code is part of its result
-          contract.get(method, [...stack], { gasLimit: maxGetGas }).catch((cause: unknown) =>
-            cause instanceof GetMethodError
-              ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }
-              : Promise.reject(cause)
-          )
-        )
+        if (contract.accountState?.type !== "active") return { exitCode: noCode, gasUsed: 0n, stack: [] }
+        const ran = yield* Effect.tryPromise({
+          try: () =>
+            // a method that ends with an exit code has completed, and the exit code is part of its result
+            contract.get(method, [...stack], { gasLimit: maxGetGas }).catch((cause: unknown) =>
+              cause instanceof GetMethodError
+                ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }
+                : Promise.reject(cause)
+            ),
+          catch: refusal
+        })
         return { exitCode: ran.exitCode, gasUsed: ran.gasUsed, stack: ran.stack }
       })),
 
     /** Executes an external message and all resulting messages. Returns the hash of the message's cell. */
     send: (boc: string): Effect.Effect<{ readonly hash: Uint8Array } | MachineRefusal> =>
-      inTurn(
-        Effect.gen(function*() {
-          if (boc.length > maxCharacters) return yield* Effect.fail(refusal("external message is too large"))
-          const cell = yield* Effect.try({ try: () => Cell.fromBase64(boc), catch: refusal })
-          if (cell.depth() > maxDepth) return yield* Effect.fail(refusal("external message is too deep"))
-          const isBounded = yield* Effect.try({ try: () => isBoundedMessage(cell), catch: refusal })
-          if (!isBounded) return yield* Effect.fail(refusal("external message has too many cells"))
-          const message = yield* Effect.try({ try: () => loadMessage(cell.beginParse()), catch: refusal })
-          if (message.info.type !== "external-in") return yield* Effect.fail(refusal("not an external message"))
-          // a queue of its own, so that messages beyond the limit are dropped instead of sent with the next message
+      Effect.gen(function*() {
+        if (boc.length > maxCharacters) return yield* Effect.fail(refusal("external message is too large"))
+        if (countCells(boc) > maxCells) return yield* Effect.fail(refusal("external message has too many cells"))
+        const cell = yield* Effect.try({ try: () => Cell.fromBase64(boc), catch: refusal })
+        if (cell.depth() > maxDepth) return yield* Effect.fail(refusal("external message is too deep"))
+        const isBounded = yield* Effect.try({ try: () => isBoundedMessage(cell), catch: refusal })
+        if (!isBounded) return yield* Effect.fail(refusal("external message has too many cells"))
+        const message = yield* Effect.try({ try: () => loadMessage(cell.beginParse()), catch: refusal })
+        if (message.info.type !== "external-in") return yield* Effect.fail(refusal("not an external message"))
+        return yield* execute(Effect.gen(function*() {
+          // a queue of its own, so that messages beyond the limits are dropped instead of sent with the next message
           const sent = yield* Effect.tryPromise({
             try: () => blockchain.sendMessageIter(message, { allowParallel: true }),
             catch: refusal
           })
-          for (let count = 0; count < maxTransactions; count++) {
-            const next = yield* Effect.tryPromise({ try: () => sent.next(), catch: refusal })
-            if (next.done === true) break
-            record([next.value])
+          const next = Effect.tryPromise({ try: () => sent.next(), catch: refusal })
+          const first = yield* next
+          if (first.done !== true) record([first.value])
+          for (let count = 1; count < maxTransactions; count++) {
             yield* Effect.yieldNow
+            // an internal message that cannot be executed is dropped, because the external message was accepted
+            const following = yield* Effect.option(next)
+            if (Option.isNone(following)) continue
+            if (following.value.done === true) break
+            record([following.value.value])
           }
           return { hash: cell.hash() }
-        }).pipe(Effect.catch(Effect.succeed))
-      ),
+        }))
+      }).pipe(Effect.catch(Effect.succeed)),
 
     /** Returns the transactions of an account, newest first. */
     transactions: (account: TonAddress.Account): Effect.Effect<ReadonlyArray<Transaction>> =>
-      inTurn(Effect.sync(() => transactions.get(TonAddress.formatRaw(account)) ?? []))
+      read(Effect.sync(() => transactions.get(TonAddress.formatRaw(account)) ?? []))
   }
 })
 
@@ -332,18 +357,26 @@ const decodeStack = Schema.decodeUnknownOption(
   Schema.Array(Schema.Tuple([Schema.String, Schema.Union([Schema.String, Schema.Int])]))
 )
 
+const isNumber = (type: string): boolean => type === "num" || type === "int"
+
 const readEntry = ([type, value]: readonly [string, string | number]): TupleItem | undefined => {
   // an integer of the virtual machine has 257 bits
-  if (type === "num" || type === "int") {
+  if (isNumber(type)) {
     return String(value).length > 80 ? undefined : { type: "int", value: BigInt(value) }
   }
   if (/slice$/iu.test(type)) return { type: "slice", cell: Cell.fromBase64(String(value)) }
   return /cell$/iu.test(type) ? { type: "cell", cell: Cell.fromBase64(String(value)) } : undefined
 }
 
-/** Converts a stack for the virtual machine; `undefined` if the sandbox does not support the type of an entry. */
+/**
+ * Converts a stack for the virtual machine; `undefined` if the sandbox does not support the type of an entry, or if the
+ * stack is too large.
+ */
 const readStack = (stack: unknown): ReadonlyArray<TupleItem> | undefined => {
-  const items = Option.getOrElse(decodeStack(stack), () => [["", ""] as const]).map(readEntry)
+  const entries = Option.getOrElse(decodeStack(stack), () => [["", ""] as const])
+  const cells = entries.reduce((sum, [type, value]) => sum + 1 + (isNumber(type) ? 0 : countCells(String(value))), 0)
+  if (cells > maxCells) return undefined
+  const items = entries.map(readEntry)
   return items.every((item) => item !== undefined) ? items : undefined
 }
 
@@ -359,7 +392,9 @@ const runGetMethod = Effect.fnUntraced(function*(machine: TokenMachine, asked: A
     return refused(asked, "the sandbox supports only num, tvm.Cell and tvm.Slice in a stack", 422)
   }
   const name = Predicate.isString(method) && /^-?\d+$/u.test(method) ? Number(method) : method
-  const { exitCode, gasUsed, stack: result } = yield* machine.runGetMethod(parsed, name, items)
+  const ran = yield* machine.runGetMethod(parsed, name, items)
+  if ("refused" in ran) return refused(asked, `LITE_SERVER_UNKNOWN: cannot run get method: ${ran.refused}`)
+  const { exitCode, gasUsed, stack: result } = ran
   const { last } = yield* machine.account(parsed)
   return ok(asked, {
     "@type": "smc.runResult",
@@ -442,7 +477,12 @@ const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked
     return refused(asked, "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time")
   }
   const page = known.filter(({ lt }) => (from === undefined || from === 0n || lt <= from) && lt > to).slice(0, limit)
-  return ok(asked, page.map((transaction) => transactionBody(asked, transaction)))
+  // others run between the transactions, whose messages can be large
+  const bodies = yield* Effect.forEach(
+    page,
+    (transaction) => Effect.map(Effect.yieldNow, () => transactionBody(asked, transaction))
+  )
+  return ok(asked, bodies)
 })
 
 const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Random from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
@@ -470,9 +471,10 @@ const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddress
  */
 export const make = Effect.fnUntraced(function*(seed: Random.Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
+  const scope = yield* Effect.scope
   const machine = yield* Effect.cached(Effect.gen(function*() {
     const methods = yield* Effect.promise(() => import("./TokenMachine.ts"))
-    const made: TokenMachine.TokenMachine = yield* methods.make(state)
+    const made: TokenMachine.TokenMachine = yield* Scope.provide(methods.make(state), scope)
     yield* Ref.set(isLoaded, true)
     return { machine: made, methods }
   }))

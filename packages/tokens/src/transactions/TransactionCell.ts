@@ -129,8 +129,46 @@ const countTransaction: Count = (cell, left) => {
   return sumOver(others, sumOver([slice.loadMaybeRef()], received, countMessages), countTree)
 }
 
+/** Reads the number of cells from the header of a bag of cells in base64, without decoding it. */
+export const countCells = (boc: string): number => {
+  const bytes = Buffer.from(boc, "base64")
+  return bytes.subarray(6, 6 + ((bytes[4] ?? 0) & 7)).reduce((count, byte) => count * 256 + byte, 0)
+}
+
 /** Returns whether a message can be decoded within {@link maxCells}. Throws if the cell is not a message. */
 export const isBoundedMessage = (cell: Core.Cell): boolean => countMessage(cell, maxCells) >= 0
+
+/** Returns whether decoding a transaction visits at most `most` cells. Throws if the cell is not a transaction. */
+export const isBoundedTransaction = (cell: Core.Cell, most: number): boolean => countTransaction(cell, most) >= 0
+
+/** Counts a stack entry. A tuple's entries are counted as often as tuples contain them. */
+const countEntry = (entry: Core.Slice, left: number): number => {
+  if (entry.loadUint(8) !== 7) {
+    return sumOver(Array.from({ length: entry.remainingRefs }, () => entry.loadRef()), left - 1, countDistinct)
+  }
+  let node = entry
+  let rest = left - 1
+  const length = entry.loadUint(16)
+  for (let index = length; index > 1 && rest >= 0; index--) {
+    const next = node.loadRef().beginParse()
+    rest = countEntry(node.loadRef().beginParse(), rest)
+    node = next
+  }
+  if (length === 0 || rest < 0) return rest
+  return countEntry(length === 1 ? node.loadRef().beginParse() : node, rest)
+}
+
+/** Returns whether decoding a stack visits at most `most` cells. Throws if the cell is not a stack. */
+export const isBoundedStack = (cell: Core.Cell, most: number): boolean => {
+  let stack = cell.beginParse()
+  let left = most
+  for (let size = stack.loadUint(24); size > 0 && left >= 0; size--) {
+    const next = stack.loadRef().beginParse()
+    left = countEntry(stack, left)
+    stack = next
+  }
+  return left >= 0
+}
 
 const readMessage = ({ body, info }: Core.Message): TokenData.TransactionMessage => {
   const opcode = body.isExotic ? undefined : formatOpcode(body)

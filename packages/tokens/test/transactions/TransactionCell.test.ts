@@ -1,7 +1,7 @@
 /** Transactions whose cells share subtrees: n cells with 2^n entries. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Builder } from "@ton/core"
-import { Address, beginCell, Cell } from "@ton/core"
+import { Address, beginCell, Cell, serializeTuple } from "@ton/core"
 import type { AccountTransaction } from "@trigate/domain/tokens/TokenData"
 import * as TransactionCell from "@trigate/tokens/unstable/transactions/TransactionCell"
 import * as Result from "effect/Result"
@@ -116,4 +116,48 @@ describe("cells of a transaction that share subtrees", () => {
       assert.strictEqual(inMessage?.body, body.toBoc().toString("base64"))
     }
   })
+})
+
+describe("stacks whose tuples share entries", () => {
+  /** A stack entry: a tuple of the same tuple twice, and so on. Its cells are shared. */
+  const pair = (levels: number, leaf: Cell): Cell =>
+    levels === 0
+      ? leaf
+      : pair(levels - 1, beginCell().storeUint(7, 8).storeUint(2, 16).storeRef(leaf).storeRef(leaf).endCell())
+
+  const stack = (entry: Cell): Cell =>
+    beginCell().storeUint(1, 24).storeRef(Cell.EMPTY).storeSlice(entry.beginParse()).endCell()
+
+  const nothing = beginCell().storeUint(0, 8).endCell()
+  const large = beginCell().storeUint(3, 8)
+    .storeRef(beginCell().storeRef(Cell.EMPTY).storeRef(beginCell().storeBit(1).endCell()).endCell()).endCell()
+
+  it("are counted as often as they are decoded", () => {
+    const isBounded = (entry: Cell) => TransactionCell.isBoundedStack(stack(entry), 1_023)
+    assert.isTrue(isBounded(pair(9, nothing)))
+    assert.isFalse(isBounded(pair(10, nothing)))
+    assert.isFalse(isBounded(pair(200, nothing)))
+    // an entry with a cell counts with the three cells beneath
+    assert.isTrue(isBounded(pair(7, large)))
+    assert.isFalse(isBounded(pair(8, large)))
+  })
+
+  it("are counted in lists of any length", () => {
+    const tuple = (length: number) =>
+      serializeTuple([
+        { type: "int", value: 1n },
+        { type: "tuple", items: Array.from({ length }, () => ({ type: "int", value: 7n })) }
+      ])
+    for (const length of [0, 1, 2, 3, 255]) {
+      assert.isTrue(TransactionCell.isBoundedStack(tuple(length), length + 2))
+      assert.isFalse(TransactionCell.isBoundedStack(tuple(length), length + 1))
+    }
+  })
+})
+
+it("the header of a bag of cells contains the number of its cells", () => {
+  const cells = transaction({})
+  assert.strictEqual(TransactionCell.countCells(cells), 6)
+  assert.strictEqual(TransactionCell.countCells(` ${cells}`), 6)
+  assert.strictEqual(TransactionCell.countCells(""), 0)
 })
