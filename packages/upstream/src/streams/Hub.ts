@@ -242,7 +242,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = <A>(effect: Effect.Effect<A>): Fiber.Fiber<A> => Fiber.runIn(run(effect), scope)
   let others = ReplicaUse.alone
-  // the limits are those of an IP address, so replicas divide what they cannot see of each other
+  // the limits are those of an IP address, so each replica takes an equal part
   const perReplica = (limit: number) => () => Math.max(1, Math.floor(limit / (others.replicas + 1)))
   const newConnections = yield* StreamShares.makeMinuteBudget(perReplica(limits.newConnections), 1 / 3)
   const messages = yield* StreamShares.makeMinuteBudget(perReplica(limits.messages), 1 / 10)
