@@ -1,6 +1,6 @@
 /**
  * The p50 of one caller of a gateway with a candle archive in SQLite, while others export a year of bars or list the archive,
- * beside its p50 without.
+ * and of one caller of the sandbox, while others call a contract that loops; beside its p50 without.
  *
  * Each round measures the calm and then the attack. Every answer of the honest caller has to be right, and each attack has to be
  * served: a gateway that refused it would only look calm.
@@ -77,14 +77,16 @@ interface Taken {
 }
 
 /** Keeps requests open, half of them from either address, until it is ended; counts what came. */
-const keepOpen = (url: string, target: string, count: number) => {
+const keepOpen = (url: string, { body, open: count, target }: Attack) => {
   const taken: Taken = { whole: 0, bytes: 0, refused: 0 }
   const open = new Set<http.ClientRequest>()
   const first = Promise.withResolvers<void>()
   let isOver = false
   const ask = (localAddress: string): void => {
     if (isOver) return
-    const request = http.get(url + target, { agent: false, localAddress }, (response) => {
+    const headers = { "content-type": "application/json" }
+    const how = { agent: false, localAddress, ...(body === undefined ? {} : { method: "POST", headers }) }
+    const request = http.request(url + target, how, (response) => {
       if (response.statusCode !== 200) taken.refused++
       response.on("data", (chunk: Buffer) => {
         taken.bytes += chunk.length
@@ -96,6 +98,7 @@ const keepOpen = (url: string, target: string, count: number) => {
       })
     })
     open.add(request)
+    request.end(body)
     request.on("error", () => {})
     request.on("close", () => {
       open.delete(request)
@@ -112,9 +115,26 @@ const keepOpen = (url: string, target: string, count: number) => {
   }
 }
 
-const attacks = [
+interface Attack {
+  readonly name: string
+  readonly target: string
+  readonly open: number
+  /** The body of a POST to the sandbox; absent for a GET of the gateway with an archive. */
+  readonly body?: string
+}
+
+/** Init code that jumps to its own beginning, with all the gas of a block. */
+const loop = { data: "0x5b600056", gas: "0x1c9c380" }
+
+const attacks: ReadonlyArray<Attack> = [
   { name: `eight exports of ${days} days of one-minute bars`, target: "/candles/BTC/1m?format=csv", open: 8 },
-  { name: "lists of 100 000 chunks", target: "/candles", open: 4 }
+  { name: "lists of 100 000 chunks", target: "/candles", open: 4 },
+  {
+    name: "calls of a contract that loops, of the sandbox",
+    target: "/l2",
+    open: 8,
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params: [loop, "latest"] })
+  }
 ]
 
 const receipts: Workload = {
@@ -124,6 +144,13 @@ const receipts: Workload = {
   },
   first: 1,
   answer: { contains: "\"result\":{", echoesId: true },
+  connections: 4
+}
+const chainIds: Workload = {
+  path: "/l2",
+  bodies: { template: "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"eth_chainId\",\"params\":[]}" },
+  first: 1,
+  answer: { contains: "\"result\":\"0x", echoesId: true },
   connections: 4
 }
 const queries: Workload = {
@@ -144,22 +171,28 @@ await run("attacks", async () => {
     // records nothing of what is listed or exported
     env: { TRIGATE_DATABASE_URL: `sqlite:${file}`, TRIGATE_ARCHIVE: "SOL:1d" }
   })
-  const measured = async (): Promise<number> => {
+  const sandbox = await Peers.sandbox()
+  const measured = async ({ body }: Pick<Attack, "body">): Promise<number> => {
     const arrival = { seconds, perSecond }
-    const outcomes = await Promise.all([receipts, queries].map((workload) => load(gateway.url, workload, arrival)))
+    const outcomes = await Promise.all(
+      body === undefined
+        ? [receipts, queries].map((workload) => load(gateway.url, workload, arrival))
+        : [load(sandbox.url, chainIds, arrival)]
+    )
     return Math.max(...outcomes.map(({ p50Millis }) => p50Millis))
   }
 
-  await measured()
+  for (const attack of [{}, { body: "" }]) await measured(attack)
   const rows: Array<Row> = []
   const samples: Record<string, ReadonlyArray<number>> = {}
-  for (const { name, open, target } of attacks) {
+  for (const attack of attacks) {
+    const { body, name } = attack
     const calm: Array<number> = []
     const attacked: Array<number> = []
     for (let round = 0; round < rounds; round++) {
-      calm.push(await measured())
-      const end = keepOpen(gateway.url, target, open)
-      attacked.push(await measured())
+      calm.push(await measured(attack))
+      const end = keepOpen(body === undefined ? gateway.url : sandbox.url, attack)
+      attacked.push(await measured(attack))
       const { bytes, refused, whole } = await end()
       console.log(`  ${name}: ${(bytes / 1e6).toFixed(1)} MB taken, ${whole} whole, ${refused} refused`)
       if (bytes === 0) throw new Error(`${name}: nothing came, so nothing was measured`)

@@ -60,6 +60,16 @@ export const gateway = (
     }
   })
 
+/** The program without upstreams: the sandbox. */
+export const sandbox = (): Promise<Server> =>
+  serve({
+    name: "sandbox",
+    core: "peer",
+    program: process.execPath,
+    args: [program, "serve"],
+    env: { TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off" }
+  })
+
 /** The gateway from its sources, which leaves a profile of its processor time in a folder when it stops. */
 export const profiled = (upstream: Server, folder: string): Promise<Server> =>
   gateway(upstream, { name: "trigate, profiled", env: {}, flags: ["--cpu-prof", `--cpu-prof-dir=${folder}`] }, sources)

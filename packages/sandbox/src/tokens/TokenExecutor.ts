@@ -41,7 +41,7 @@ interface Thread {
 
 /**
  * Makes an executor, and the function that runs an effect with it. The effect's executions, one at a time, end together
- * after {@link maxSeconds}. The thread is started when it is needed.
+ * after `maxSeconds`. The thread is started when it is needed.
  */
 export const make = Effect.fnUntraced(function*() {
   let thread: Thread | undefined
