@@ -43,8 +43,8 @@ const recoverSender = (fields: TransactionSerializable) => {
   return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
 }
 
-/** The length of a slice of an execution: 5 milliseconds, or 4 096 pauses that were possible. */
-const slice = { millis: 5, pauses: 4_096 } as const
+/** The length of a slice of an execution: 3 milliseconds, or 4 096 pauses that were possible. */
+const slice = { millis: 3, pauses: 4_096 } as const
 
 /** Runs code, and other fibers between its slices. Fails with the message of a rejection. An interruption ends the execution at its next pause. */
 const runCode = <A>(run: (pause: Chain.Pause) => Promise<A>): Effect.Effect<A, string> =>
