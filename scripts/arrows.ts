@@ -57,6 +57,8 @@ export const table: Readonly<Record<string, Package>> = {
       "viem"
     ]
   },
+  // programs and shared stores in one process, on simulated time
+  simulation: { arrows: ["domain", "sandbox", "signing", "trading", "upstream"] },
   server: {
     arrows: [
       "api",

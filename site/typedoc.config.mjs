@@ -21,6 +21,7 @@ const libraries = [
   "api",
   "client",
   "sandbox",
+  "simulation",
   "server"
 ]
 

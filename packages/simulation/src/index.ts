@@ -1,0 +1,1 @@
+export * as Simulation from "./Simulation.ts"
