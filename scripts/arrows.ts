@@ -57,8 +57,6 @@ export const table: Readonly<Record<string, Package>> = {
       "viem"
     ]
   },
-  // programs and shared stores in one process, on simulated time
-  simulation: { arrows: ["domain", "sandbox", "signing", "trading", "upstream"] },
   server: {
     arrows: [
       "api",
@@ -81,6 +79,10 @@ export const table: Readonly<Record<string, Package>> = {
   },
   // the program that people install: one file, bundled from the others
   trigate: { arrows: ["cli"] },
+  // gateways, the venue and the stores that they share, in one process on simulated time
+  simulation: {
+    arrows: ["callers", "domain", "sandbox", "server", "signing", "tokens", "trading", "upstream"]
+  },
   // what tests share: no package may import it
   testing: {
     arrows: ["callers", "client", "domain", "sandbox", "server", "signing", "upstream"],

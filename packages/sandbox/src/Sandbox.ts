@@ -108,6 +108,17 @@ const asked = Effect.fnUntraced(function*(state: State, query: Uint8Array) {
   return answer
 })
 
+/**
+ * Serves the venue's `POST /info` and `POST /exchange`: returns the response to a body that was sent to a path. Recovers
+ * the signers by itself, and does not check whether an action was sent before; the venue refuses a used nonce.
+ */
+export const serveVenue = Effect.fnUntraced(function*(path: "/exchange" | "/info", body: Uint8Array) {
+  const state = yield* SandboxState.SandboxState
+  return yield* state.faults.ask(
+    path === "/info" ? asked(state, body) : VenueExchange.submit(yield* VenueProfile.Venue, state, body)
+  )
+})
+
 const info = (state: State) =>
   Info.make({
     read: Effect.fnUntraced(function*({ body, operation, surface }) {

@@ -199,17 +199,30 @@ const sessionLimits = (settings: Settings): Sessions.Options => ({
   queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }
 })
 
-const make = Effect.fnUntraced(function*(
+/** What {@link makeRoutes} makes. */
+export interface RouteOptions {
+  /** The address of the operator's routes, if they have a listener of their own. */
+  readonly admin?: AdminPlace | undefined
+  /** Whether a fast lane is made. */
+  readonly fastLane: boolean
+  /** Whether the console and the documentation are served. Default: true. */
+  readonly pages?: boolean
+}
+
+/**
+ * Makes the routes of a gateway over its chains, for a server that the caller provides.
+ *
+ * `replace` makes the routes anew with other settings. The old routes are released after the last of their requests.
+ */
+export const makeRoutes = Effect.fnUntraced(function*(
   inForce: Chains.SettingsInForce,
-  place: AdminPlace | undefined,
-  hasFastLane: boolean
+  { admin: place, fastLane: hasFastLane, pages = true }: RouteOptions
 ) {
   const first = inForce.current
   const chains = yield* Chains.Chains
   const drain = yield* Load.Drain
   const isAlone = Observe.isOwnMachine(first.host)
   const scope = yield* Scope.Scope
-  const one = yield* Semaphore.make(1)
   const sandbox = chains.sandbox === undefined ? undefined : SandboxRoutes.controlled(chains.sandbox)
   const sessions = yield* Sessions.make(chains, {
     ...sessionLimits(first),
@@ -228,6 +241,7 @@ const make = Effect.fnUntraced(function*(
     )
     const fastLane: Listener.Entrance = { lane: undefined }
     const mount = {
+      docs: pages,
       relay: { anyInfo: settings.relayInfo, methods: settings.relayMethods, maxBatch: settings.batchLimit },
       fastLane: hasFastLane ? fastLane : undefined,
       hosts: Option.getOrUndefined(settings.hosts),
@@ -237,7 +251,7 @@ const make = Effect.fnUntraced(function*(
       ? Gateway.layer({ ...mount, health: "short" })
       // the console shows the operator's data, so it is served here only if other machines cannot reach this listener
       : isAlone
-      ? Gateway.layerWithAdmin({ ...mount, console: true, sandbox })
+      ? Gateway.layerWithAdmin({ ...mount, console: pages, sandbox })
       : Gateway.layer(mount)
     return {
       fastLane,
@@ -262,27 +276,6 @@ const make = Effect.fnUntraced(function*(
 
   let now = yield* build(first)
   const entrance = { ...now.fastLane }
-  // the listeners open last, so that connections find a complete gateway. The callers' listener opens first, so that
-  // the admin listener responds only if both are open.
-  const callers = yield* listen(callersAddress(first), {
-    maxConnections: first.maxConnections,
-    trustedProxies: first.trustedProxies
-  })
-  const admin = place === undefined ? undefined : yield* listen(place)
-  yield* Effect.uninterruptible(Effect.gen(function*() {
-    yield* Effect.provideContext(Listener.serve(Effect.suspend(() => now.handle), entrance), callers)
-    if (admin !== undefined) {
-      yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
-    }
-    // finalizers run in reverse order: the servers must listen until the requests in flight have completed
-    yield* Effect.addFinalizer(() =>
-      Effect.all([drain.drain(Listener.maxDrainWait), sessions.drain(first.streamDrain)], {
-        concurrency: "unbounded",
-        discard: true
-      })
-    )
-  }))
-
   const replace = Effect.fnUntraced(function*(settings: Settings) {
     const next = yield* build(settings)
     const old = now
@@ -293,13 +286,53 @@ const make = Effect.fnUntraced(function*(
     entrance.lane = next.fastLane.lane
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)
   })
+  return {
+    handle: Effect.suspend(() => now.handle),
+    admin: Effect.suspend(() => now.admin ?? now.handle),
+    entrance,
+    sessions,
+    settings: () => now.settings,
+    replace
+  }
+})
+
+const make = Effect.fnUntraced(function*(
+  inForce: Chains.SettingsInForce,
+  place: AdminPlace | undefined,
+  hasFastLane: boolean
+) {
+  const first = inForce.current
+  const drain = yield* Load.Drain
+  const routes = yield* makeRoutes(inForce, { admin: place, fastLane: hasFastLane })
+  const one = yield* Semaphore.make(1)
+  // the listeners open last, so that connections find a complete gateway. The callers' listener opens first, so that
+  // the admin listener responds only if both are open.
+  const callers = yield* listen(callersAddress(first), {
+    maxConnections: first.maxConnections,
+    trustedProxies: first.trustedProxies
+  })
+  const admin = place === undefined ? undefined : yield* listen(place)
+  yield* Effect.uninterruptible(Effect.gen(function*() {
+    yield* Effect.provideContext(Listener.serve(routes.handle, routes.entrance), callers)
+    if (admin !== undefined) {
+      yield* Effect.provideContext(HttpServer.serveEffect(routes.admin), admin)
+    }
+    // finalizers run in reverse order: the servers must listen until the requests in flight have completed
+    yield* Effect.addFinalizer(() =>
+      Effect.all([drain.drain(Listener.maxDrainWait), routes.sessions.drain(first.streamDrain)], {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+  }))
 
   const reload = Reload.of({
     reload: Effect.fnUntraced(function*(wanted) {
-      const refusal = isOther(now.settings, wanted)
+      const settings = routes.settings()
+      const refusal = isOther(settings, wanted)
       if (refusal !== undefined) return yield* refusal
-      const change = compareSettings(now.settings, wanted)
-      if (change.applied.length > 0) yield* replace({ ...wanted, ...Struct.pick(now.settings, fixed) })
+      const change = compareSettings(settings, wanted)
+      if (change.applied.length > 0) yield* routes.replace({ ...wanted, ...Struct.pick(settings, fixed) })
       return change
     }, one.withPermits(1))
   })
@@ -307,7 +340,10 @@ const make = Effect.fnUntraced(function*(
   const { address } = admin === undefined ? server : Context.get(admin, HttpServer.HttpServer)
   return Context.make(Reload, reload).pipe(
     Context.add(HttpServer.HttpServer, server),
-    Context.add(Admin, { url: HttpServer.formatAddress(address), hasConsole: place !== undefined || isAlone })
+    Context.add(Admin, {
+      url: HttpServer.formatAddress(address),
+      hasConsole: place !== undefined || Observe.isOwnMachine(first.host)
+    })
   )
 })
 

@@ -85,7 +85,11 @@ const pollAtLeast = (units: Option.Option<number>): number =>
  * Makes what persists when the settings change. `familiar` contains the users with accepted actions, whose streams have
  * priority.
  */
-const makeState = Effect.fnUntraced(function*(inForce: SettingsInForce, familiar: ReadonlySet<string>) {
+const makeState = Effect.fnUntraced(function*(
+  inForce: SettingsInForce,
+  familiar: ReadonlySet<string>,
+  rateLimits: RateLimits
+) {
   const services = Context.pick(...persistent)(
     yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
   )
@@ -112,7 +116,7 @@ const makeState = Effect.fnUntraced(function*(inForce: SettingsInForce, familiar
       pollAtLeast: () => pollAtLeast(inForce.current[feedSettings[chain].units])
     })),
     windows: new Map<string, RateWindow>(),
-    redis: yield* Effect.serviceOption(Redis.Redis),
+    rateLimits,
     archive: yield* Effect.serviceOption(CandleArchive),
     // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
     detections: yield* LayerMap.make((urls: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
@@ -158,8 +162,14 @@ const chainServices = (state: ChainState, settings: Settings) =>
     })
   )
 
-/** Returns the layer of the rate limits. If Redis is configured, all replicas share them. */
-const rateLimiter = ({ redis, windows }: ChainState, settings: Settings) => {
+/** Makes the layer of the rate limits from the settings and from the windows, which persist across changes of them. */
+export type RateLimits = (
+  settings: Settings,
+  windows: RateLimiter.Windows["Service"]
+) => Layer.Layer<RateLimiter.RateLimiter>
+
+/** Returns the rate limits. If Redis is configured, all replicas share them. */
+const makeRateLimits = Effect.map(Effect.serviceOption(Redis.Redis), (redis): RateLimits => (settings, windows) => {
   const limits = RateLimiter.toLimits(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits, windows),
@@ -169,7 +179,7 @@ const rateLimiter = ({ redis, windows }: ChainState, settings: Settings) => {
         Layer.provide(Layer.succeed(Redis.Redis, shared))
       )
   })
-}
+})
 
 /** Loads the module of the candle archive, which a gateway that records no candles does not need. */
 const archiveStore = Effect.promise(() => import("./stores/ArchiveStore.ts"))
@@ -195,11 +205,24 @@ const layerServices = (state: ChainState, settings: Settings) => {
     Layer.provideMerge(chainServices(state, settings)),
     Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
     Layer.provide(state.detections.get({ tradingNodeUrl, layer2Url })),
-    Layer.provide(rateLimiter(state, settings)),
+    Layer.provide(state.rateLimits(settings, state.windows)),
     Layer.provide(Layer.succeedContext(state.services)),
     Layer.provide(Option.match(state.archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) }))
   )
 }
+
+/**
+ * Makes the live chains over the transports and stores of the context. `familiar` contains the users with accepted
+ * actions; see `ActionLog.layerNoting`.
+ */
+export const make = (inForce: SettingsInForce, familiar: ReadonlySet<string>, rateLimits: RateLimits) =>
+  Effect.map(makeState(inForce, familiar, rateLimits), (state) =>
+    Chains.of({
+      ...Struct.pick(state, ["feeds", "streams", "windows"]),
+      actionLog: Context.get(state.services, ActionLog.ActionLog),
+      sandbox: undefined,
+      layerServices: (settings) => layerServices(state, settings)
+    }))
 
 /**
  * Provides the live chains and the callers' quotas. If Redis is configured, replicas share rate limits and cached
@@ -214,14 +237,7 @@ export const layer = (
   const first = inForce.current
   const redis = Option.map(first.redisUrl, Stores.layerRedis)
   const familiar = new Set<string>()
-  const chains = Effect.map(makeState(inForce, familiar), (state) =>
-    Chains.of({
-      ...Struct.pick(state, ["feeds", "streams", "windows"]),
-      actionLog: Context.get(state.services, ActionLog.ActionLog),
-      sandbox: undefined,
-      layerServices: (settings) => layerServices(state, settings)
-    }))
-  return Layer.effect(Chains, chains).pipe(
+  return Layer.effect(Chains, Effect.flatMap(makeRateLimits, (limits) => make(inForce, familiar, limits))).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide(
       Layer.provide(

@@ -156,11 +156,17 @@ const loadNative: Effect.Effect<Option.Option<Engine>> = Effect.tryPromise(impor
   Effect.orElseSucceed(() => Option.none())
 )
 
+let loaded: Option.Option<Engine> | undefined
+
 /**
  * Loads the native curve together with keccak-256 in WebAssembly: hashing in JavaScript would take longer than signing
- * natively.
+ * natively. Synchronous once they are loaded.
  */
-const load = Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 }), ([found]) => found)
+const load = Effect.suspend(() =>
+  loaded === undefined
+    ? Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 }), ([found]) => loaded = found)
+    : Effect.succeed(loaded)
+)
 
 /** The native library has no binary for this platform, or its binary does not load. */
 export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()("Secp256k1NotLoaded", {}) {

@@ -103,6 +103,15 @@ interface Life {
   steps: number
   /** The step before which the life ends; `Infinity` by default. */
   lastStep: number
+  /** Called once when the life ends. */
+  readonly endings: Set<() => void>
+}
+
+const end = (life: Life): void => {
+  if (!life.isAlive) return
+  life.isAlive = false
+  for (const ending of life.endings) ending()
+  life.endings.clear()
 }
 
 /** The clock of a node, as an offset from the simulation's time. */
@@ -114,6 +123,8 @@ interface Skew {
 /** A node: a part of the system that can fail on its own. */
 export interface Node {
   readonly name: string
+  /** The IP address of the node, such as `10.0.0.1`. */
+  readonly address: string
   /** Returns whether the node has been started and not been killed since. */
   readonly isAlive: () => boolean
   /** The number of steps that the fibers of the node have run since it was last started. */
@@ -127,6 +138,8 @@ export interface Node {
   readonly kill: () => void
   /** Kills the node before its given step, counted from its last start. */
   readonly killAtStep: (step: number) => void
+  /** Registers what happens outside of the node when it is killed. Returns a function that cancels it. */
+  readonly onKilled: (ending: () => void) => () => void
   /** Moves the wall clock of the node. Its monotonic clock, and therefore its timers, are not affected. */
   readonly shiftClock: (milliseconds: number) => void
 }
@@ -194,6 +207,8 @@ class World {
   #order = 0
   #hash = 0x811C9DC5
   steps = 0
+  /** The number of nodes. */
+  nodes = 0
 
   constructor({ seed = 0, startsAt = defaultStart, yields = 0 }: Options) {
     const random = makeRandom(seed)
@@ -309,26 +324,36 @@ class World {
     if (life === undefined) return true
     if (!life.isAlive) return false
     if (++life.steps < life.lastStep) return true
-    life.isAlive = false
+    end(life)
     return false
   }
 }
 
-const makeNode = (world: World, name: string, services: () => Context.Context<never>): Node => {
+const makeNode = (world: World, name: string): Node => {
+  const address = `10.0.0.${++world.nodes}`
   const skew: Skew = { wall: 0 }
   let life: Life | undefined
-  const kill = (): void => {
-    if (life !== undefined) life.isAlive = false
-  }
+  let context = Context.empty()
   return {
     name,
+    address,
     isAlive: () => life?.isAlive === true,
     steps: () => life?.steps ?? 0,
     start: (program) => {
-      if (life?.isAlive !== true) life = { isAlive: true, steps: 0, lastStep: Infinity }
-      return Effect.runForkWith(Context.merge(services(), world.context(life, skew)))(program)
+      if (life?.isAlive !== true) {
+        life = { isAlive: true, steps: 0, lastStep: Infinity, endings: new Set() }
+        context = world.context(life, skew)
+      }
+      return Effect.runForkWith(context)(program)
     },
-    kill,
+    kill: () => {
+      if (life !== undefined) end(life)
+    },
+    onKilled: (ending) => {
+      const { endings = new Set<() => void>() } = life ?? {}
+      endings.add(ending)
+      return () => void endings.delete(ending)
+    },
     killAtStep: (step) => {
       if (life !== undefined) life.lastStep = step
     },
@@ -369,7 +394,7 @@ export const run = <A, E>(program: Effect.Effect<A, E, Simulation>, options: Opt
   const simulation = Simulation.of({
     random: world.random,
     now: world.now,
-    node: (name) => makeNode(world, name, () => Context.empty()),
+    node: (name) => makeNode(world, name),
     after: (delay, run) => world.set(delay, undefined, run),
     log: world.log
   })

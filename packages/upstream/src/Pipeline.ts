@@ -17,7 +17,6 @@ import type * as Operation from "@trigate/domain/operations/Operation"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Digest from "effect/crypto/Digest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -183,7 +182,6 @@ class CallRead<Call extends { readonly operation: Operation.ReadOperation }, A, 
 }
 
 const make = Effect.fnUntraced(function*(options: Options) {
-  const digest = yield* Digest.Digest
   const cache = yield* ResponseCache.ResponseCache
   const parts = {
     transport: yield* HttpTransport,
@@ -216,7 +214,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
     ) {
       const reader = cache.reader<A, E | CommonFailure>({
-        space: yield* Effect.provideService(cacheSpace(upstream), Digest.Digest, digest),
+        space: cacheSpace(upstream),
         codec: protocol.codec
       })
       const ask = reads.ask ??
@@ -251,7 +249,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 export const layerNoDeps = (
   options: Options = {}
 ): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
-  Layer.effect(Pipeline, make(options)).pipe(Layer.provide(Digest.layerWebCrypto))
+  Layer.effect(Pipeline, make(options))
 
 /** The limits of every call, and the policies of one process, which owns its calls by default. */
 export interface ProcessOptions extends Options {

@@ -1,10 +1,9 @@
 /** Upstreams and the addresses to which their calls are sent, with the settings and the metrics of these calls. */
+import { sha256 } from "@noble/hashes/sha2"
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils"
 import type { UpstreamLabel } from "@trigate/domain/Caller"
-import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { counter, gauge, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Setting from "@trigate/domain/unstable/Setting"
-import * as Digest from "effect/crypto/Digest"
-import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Concealment from "./transport/HttpTransport.ts"
 
@@ -269,10 +268,5 @@ const DIGITS = 16
  * Replicas with equal addresses share responses. Different chains do not share responses, and neither do different
  * networks of one chain.
  */
-export const cacheSpace = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
-  Digest.Digest.use((digest) =>
-    Effect.map(
-      digest.digestHex(Digest.sha256, Utf8.encode(addresses.map(Redacted.value).join("\n"))),
-      (hex) => `${label}/${hex.slice(0, DIGITS)}`
-    )
-  )
+export const cacheSpace = ({ addresses, label }: Upstream): string =>
+  `${label}/${bytesToHex(sha256(utf8ToBytes(addresses.map(Redacted.value).join("\n")))).slice(0, DIGITS)}`

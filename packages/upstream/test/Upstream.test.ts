@@ -1,18 +1,16 @@
 import { assert, it } from "@effect/vitest"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
-import * as Digest from "effect/crypto/Digest"
-import * as Effect from "effect/Effect"
 
 const space = (...addresses: ReadonlyArray<string>) => Upstream.cacheSpace(Upstream.make("layer2", addresses))
 
-it.effect("a space is the same for the same addresses, another for others, and shows none of them", () =>
-  Effect.gen(function*() {
-    const one = yield* space("https://node.example/0123456789abcdef")
-    assert.match(one, /^layer2\/[0-9a-f]{16}$/u)
-    assert.strictEqual(yield* space("https://node.example/0123456789abcdef/"), one)
-    assert.notStrictEqual(yield* space("https://node.example/0123456789abcdee"), one)
-    assert.notStrictEqual(yield* space("https://node.example/0123456789abcdef", "https://b.example"), one)
-  }).pipe(Effect.provide(Digest.layerWebCrypto)))
+it("a space is the same for the same addresses, another for others, and shows none of them", () => {
+  const one = space("https://node.example/0123456789abcdef")
+  // what replicas of earlier versions use, too
+  assert.strictEqual(one, "layer2/c71c2fdf932d9099")
+  assert.strictEqual(space("https://node.example/0123456789abcdef/"), one)
+  assert.notStrictEqual(space("https://node.example/0123456789abcdee"), one)
+  assert.notStrictEqual(space("https://node.example/0123456789abcdef", "https://b.example"), one)
+})
 
 const concealed = (address: string, text: string, status = 404): string | undefined => {
   const [target] = Upstream.targets(Upstream.make("layer2", [address]), "")

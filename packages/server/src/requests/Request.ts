@@ -60,10 +60,27 @@ export interface SocketReader {
   closed(ending: Ending): void
 }
 
+/** The connection of a caller's WebSocket, to which encoded frames can be written: a socket of Node, for example. */
+export interface CallerConnection {
+  readonly bytesRead: number
+  readonly bytesWritten: number
+  /** The number of written bytes that wait in the connection's buffer. */
+  readonly writableLength: number
+  /** Writes bytes. Returns `false` if the buffer is full; the connection then emits `drain` when it is empty. */
+  readonly write: (bytes: Uint8Array) => boolean
+  readonly on: (event: "drain", drained: () => void) => unknown
+  readonly off: (event: "drain", drained: () => void) => unknown
+  /** Collects what is written until `uncork` is called. */
+  readonly cork: () => void
+  readonly uncork: () => void
+  /** Closes the connection at once. */
+  readonly destroy: () => unknown
+}
+
 /** An open WebSocket of a caller. */
 export interface CallerSocket {
   /** The underlying connection, to which encoded frames can be written. */
-  readonly connection: Net.Socket
+  readonly connection: CallerConnection
   /** Passes frames to a reader until the socket is closed. Call it once, synchronously after the handshake. */
   read(reader: SocketReader): void
   /** Sends a close frame. */
@@ -78,12 +95,12 @@ export const options = { maxPayload: maxFrameBytes, perMessageDeflate: false, cl
 
 /** A socket from the package `ws`. */
 class WsSocket implements CallerSocket {
-  readonly connection: Net.Socket
+  readonly connection: CallerConnection
   readonly #ws: NodeWS.WebSocket
   #isFlushing = false
   #ending: Ending = "client"
 
-  constructor(ws: NodeWS.WebSocket, connection: Net.Socket) {
+  constructor(ws: NodeWS.WebSocket, connection: CallerConnection) {
     this.connection = connection
     this.#ws = ws
   }

@@ -13,8 +13,7 @@ import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
-import type { Socket } from "node:net"
-import type { CallerSocket, Ending, SocketReader } from "../requests/Request.ts"
+import type { CallerConnection, CallerSocket, Ending, SocketReader } from "../requests/Request.ts"
 
 const TEXT = 0x81
 const PING = 0x89
@@ -57,7 +56,7 @@ export interface Allowance {
 
 /** The outgoing frames of one WebSocket. */
 export class Outbox {
-  readonly #socket: Socket
+  readonly #socket: CallerConnection
   readonly #bounds: Bounds
   readonly #allowance: Allowance
   readonly #onOverflow: (isSlow: boolean) => void
@@ -76,7 +75,7 @@ export class Outbox {
    * `allowance` is shared by all sockets of the caller. `onOverflow` receives `true` if the client does not read the
    * socket, `false` if the allowance is used up.
    */
-  constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
+  constructor(socket: CallerConnection, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
     this.#socket = socket
     this.#bounds = bounds
     this.#allowance = allowance
@@ -233,7 +232,7 @@ export abstract class SocketSession implements SocketReader {
   readonly id: string
   readonly route: string
   readonly page: Opened["page"]
-  readonly connection: Socket
+  readonly connection: CallerConnection
   readonly openedAt: number
   /** The number of frames read from the caller. */
   received = 0

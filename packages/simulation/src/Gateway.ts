@@ -1,0 +1,117 @@
+/**
+ * A simulated replica of a gateway: its real routes, sessions and services on a node, over a simulated network and the
+ * stores that the replicas share.
+ */
+import * as CallerKeys from "@trigate/callers/CallerKeys"
+import * as Quotas from "@trigate/callers/Quotas"
+import * as GatewayServer from "@trigate/server/GatewayServer"
+import * as SettingsSources from "@trigate/server/settings/SettingsSources"
+import * as Chains from "@trigate/server/unstable/Chains"
+import * as LiveChains from "@trigate/server/unstable/LiveChains"
+import * as Load from "@trigate/server/unstable/process/Load"
+import * as MetricHistory from "@trigate/server/unstable/process/Metrics"
+import * as Observe from "@trigate/server/unstable/requests/Observe"
+import * as Sessions from "@trigate/server/unstable/streams/Sessions"
+import { MetadataFetch } from "@trigate/tokens/TokenChain"
+import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
+import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as FilterStore from "@trigate/upstream/evm/Filters"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as HttpServing from "./HttpServing.ts"
+import type { Network } from "./Network.ts"
+import type * as Simulation from "./Simulation.ts"
+
+/** What the replicas of a gateway share. Default: nothing, so that each replica has its own. */
+export interface Stores {
+  readonly actionLog: Layer.Layer<ActionLog.ActionLog>
+  readonly events: Layer.Layer<AccountEvents.EventStore>
+  readonly replicaUse: Layer.Layer<ReplicaUse.ReplicaUse>
+  readonly rateLimits: LiveChains.RateLimits
+}
+
+/** Makes stores in the memory of one replica, which are lost when it is killed. */
+export const memoryStores = (): Stores => ({
+  actionLog: ActionLogMemory.layer(),
+  events: AccountEvents.layerMemory(),
+  replicaUse: ReplicaUse.layerMemory,
+  rateLimits: (settings, windows) => RateLimiter.layerMemory(RateLimiter.toLimits(settings), windows)
+})
+
+/** The options of a replica. */
+export interface Options {
+  readonly network: Network
+  readonly node: Simulation.Node
+  /** The address of the replica, such as `http://gateway-1`. */
+  readonly address: string
+  readonly stores: Stores
+  /** The settings, by environment variable. `TRIGATE_TRADING_API_URL` is the address of the venue. */
+  readonly environment: { readonly [name: string]: string }
+}
+
+const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =>
+  Layer.mergeAll(
+    Layer.provide(ActionLog.layerNoting(familiar), stores.actionLog),
+    stores.events,
+    stores.replicaUse,
+    Layer.succeed(HttpTransport, network.http(node)),
+    Layer.succeed(SocketTransport, network.sockets(node)),
+    Layer.succeed(MetadataFetch, { fetch: () => Effect.succeedNone }),
+    ResponseCache.layer(),
+    FilterStore.layerMemory(),
+    SharedTransactions.layer()
+  )
+
+/** The services around the routes that the bundled server provides, too. */
+const surroundings = Layer.mergeAll(
+  CallerKeys.layerOpen,
+  Quotas.layerMemory,
+  Load.layerDrain,
+  Load.layer(Load.defaults),
+  Observe.layerLiveRequests,
+  MetricHistory.layerHistory,
+  Sessions.layerCurrent(),
+  Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
+  HttpServer.layerServices
+)
+
+/**
+ * Runs a replica on a node, and serves its address, until the scope closes.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const { address, environment, network, node, stores } = options
+  const settings = yield* SettingsSources.load.pipe(
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromUnknown({ TRIGATE_ACCESS_LOG: "off", TRIGATE_HOSTS: "*", ...environment })
+    )
+  )
+  const inForce = new Chains.SettingsInForce(settings)
+  const familiar = new Set<string>()
+  const chains = Layer.effect(Chains.Chains, LiveChains.make(inForce, familiar, stores.rateLimits)).pipe(
+    Layer.provide(persistent(options, familiar))
+  )
+  const services = yield* Layer.build(Layer.provideMerge(chains, Layer.fresh(surroundings))).pipe(
+    // no event loop is measured
+    Effect.provideService(Load.EventLoopLag, () => Effect.never)
+  )
+  const routes = yield* Effect.provideContext(
+    GatewayServer.makeRoutes(inForce, { fastLane: false, pages: false }),
+    services
+  )
+  network.serve(address, HttpServing.make(node, Effect.provideContext(routes.handle, services)))
+})

@@ -1,0 +1,115 @@
+/**
+ * A simulated venue: the sandbox's venue as a node of a network, with a record of every action that arrives.
+ *
+ * The venue is the truth of a simulation: it is never killed, and its own account of what arrived and what was filled is
+ * compared with what the gateways report.
+ */
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { serveVenue } from "@trigate/sandbox/Sandbox"
+import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import type { TransportRequest, TransportResponse } from "@trigate/upstream/transport/HttpTransport"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import type { Network } from "./Network.ts"
+import * as Simulation from "./Simulation.ts"
+
+/** A request that arrived at the venue. */
+export interface Arrival {
+  /** Milliseconds since the start of the simulation. */
+  readonly at: number
+  readonly path: "/exchange" | "/info"
+  readonly body: string
+  /** The HTTP status of the venue's response. */
+  readonly status: number
+}
+
+/** How the venue refuses a request, or serves it late. */
+export interface VenueFault {
+  /** The status of the refusal, such as 429 or 502; absent if the venue serves the request. */
+  readonly status?: number
+  /** Milliseconds before the venue handles the request. */
+  readonly delay?: number
+}
+
+/** The options of a venue. */
+export interface Options extends Pick<SandboxState.Options, "seed" | "limits"> {
+  /** The address. Default: `http://venue`. */
+  readonly address?: string
+  readonly network: Network
+  /** The engine that recovers signers. It must be loaded before the simulation starts. */
+  readonly engine: typeof Secp256k1.Secp256k1.Service
+  /** Chooses the fault of a request that has arrived. */
+  readonly fault?: (path: Arrival["path"]) => VenueFault | undefined
+}
+
+/** A venue. */
+export interface Venue {
+  readonly address: string
+  readonly node: Simulation.Node
+  readonly state: SandboxState.SandboxState["Service"]
+  /** Every request that arrived, in order. */
+  readonly arrivals: ReadonlyArray<Arrival>
+}
+
+const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResponse => ({
+  status: response.status,
+  headers: { "content-type": response.contentType },
+  body: response.body
+})
+
+/**
+ * Starts a venue in a network, at `http://venue` by default.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export const make = Effect.fnUntraced(function*(
+  { address = "http://venue", engine, fault, network, ...initial }: Options
+) {
+  const { log, node: makeNode, now } = yield* Simulation.Simulation
+  const node = makeNode("venue")
+  const scope = yield* Scope.make()
+  const services = yield* Fiber.join(node.start(
+    Layer.build(Layer.mergeAll(SandboxState.layer(initial), VenueProfile.layer("mainnet"))).pipe(
+      Scope.provide(scope),
+      Effect.map(Context.add(Secp256k1.Secp256k1, engine))
+    )
+  ))
+  const state = Context.get(services, SandboxState.SandboxState)
+  const arrivals: Array<Arrival> = []
+
+  const served = (path: Arrival["path"], body: Uint8Array): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
+    const chosen = fault?.(path)
+    const answer = Effect.suspend(() =>
+      chosen?.status === undefined
+        ? Effect.provideContext(serveVenue(path, body), services)
+        : Exit.succeed(UpstreamResponse.json("venue", chosen.status, chosen.status === 429 ? "null" : "{}"))
+    )
+    return chosen?.delay === undefined ? answer : Effect.delay(answer, chosen.delay)
+  }
+
+  network.serve(address, {
+    node,
+    http: ({ body = new Uint8Array(), url }: TransportRequest) => {
+      const path = new URL(Redacted.value(url)).pathname === "/exchange" ? "/exchange" : "/info"
+      // a client that disconnects does not stop the venue
+      return Effect.uninterruptible(Effect.map(served(path, body), (response) => {
+        const text = Encoding.decodeLossy(body)
+        arrivals.push({ at: now(), path, body: text, status: response.status })
+        if (path === "/exchange") log(node.name, `${response.status} ${path} ${text.slice(0, 120)}`)
+        return toTransport(response)
+      }))
+    },
+    accept: VenueStreams.make(state).open
+  })
+  return { address, node, state, arrivals } satisfies Venue
+})
