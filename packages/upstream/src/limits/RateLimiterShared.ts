@@ -47,6 +47,20 @@ export interface SharedLimit {
   readonly timeToLiveOfCallers: number
 }
 
+/** Describes a limit for the store. */
+export const sharedLimit = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): SharedLimit => {
+  const ofCaller = RateWindow.callerSlots(bounds)
+  return {
+    name,
+    bounds,
+    ofCaller,
+    isPaced,
+    ...(isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }),
+    timeToLive: 2 * (bounds.slots + 1) * bounds.width,
+    timeToLiveOfCallers: 3 * (ofCaller.slots + 1) * ofCaller.width
+  }
+}
+
 /** Units of one method class that are counted in a slot of the store. */
 export interface SlotUnits {
   readonly slot: number
@@ -184,19 +198,9 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
   ))
 
   const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
-    const { burst, rate } = isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }
-    const ofCaller = RateWindow.callerSlots(bounds)
-    const timeToLive = 2 * (bounds.slots + 1) * bounds.width
-    const counters = driver({
-      name,
-      bounds,
-      ofCaller,
-      isPaced,
-      rate,
-      burst,
-      timeToLive,
-      timeToLiveOfCallers: 3 * (ofCaller.slots + 1) * ofCaller.width
-    })
+    const limit = sharedLimit(name, bounds, isPaced)
+    const { ofCaller, rate, timeToLive } = limit
+    const counters = driver(limit)
     let replicas = 1
     let isKnown = false
     /**
