@@ -1,43 +1,26 @@
 /**
- * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix.
+ * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix: the {@link
+ * RateLimiterShared.Driver | driver} for Redis.
  *
  * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
- * units available to refreshes of cached responses (`Pacer`), and the processes that use the limit. Each process
- * also counts in its own window.
- *
- * While Redis is unreachable, each process uses at most its part of the limit (one half with two processes). It also
- * uses at most the units that other processes had left when Redis last responded. The metric
- * `trigate_shared_state_degraded` and the log report the outage. When Redis is reachable again, the process writes the
- * calls that it started during the outage, or its complete use if Redis has lost it.
+ * units available to refreshes of cached responses (`Pacer`), and the processes that use the limit.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
-import type * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
-import * as Queue from "effect/Queue"
-import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
-import * as SharedState from "../SharedState.ts"
 import * as RateLimiter from "./RateLimiter.ts"
+import * as RateLimiterShared from "./RateLimiterShared.ts"
 import * as RateWindow from "./RateWindow.ts"
 
 /** The limits, and their location in Redis. */
-export interface Options extends RateLimiter.Limits {
+export interface Options extends RateLimiterShared.Options {
   /** Prefix of the keys. Default: `trigate:{rate-limit}:`. Processes with the same prefix share their limits. */
   readonly prefix?: string
-  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
-  readonly deadline?: Duration.Input
-  /** The windows of this process, for a limiter that replaces an earlier one. Default: new windows. */
-  readonly windows?: RateLimiter.Windows["Service"]
 }
 
 const params = (...values: ReadonlyArray<string | number>) => values
 
-// an action for which there is no capacity is recorded for a second: until it has started or tries again, the reads of
-// all processes leave room for it
-// a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
 const takeScript = Redis.script(params, {
   numberOfKeys: 4,
   lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
@@ -143,15 +126,10 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 }).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use of the limit. If Redis does not know the process, Redis has lost its data, or
- * the process has just started. The first process that reported before the loss then also writes the use of all
- * processes, as it was at its last report: processes that have ended since then cannot write theirs.
- *
  * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, the
  * time for which no other process writes the use of all, and the number of slots and classes of the process. Then, for
- * each slot and class: the field, the total units of the process, the units of calls that started while Redis was
- * unreachable, the units since the last report, and the units since shortly before it, in which another process may
- * have reported. The remaining arguments are the fields and units of all processes.
+ * each slot and class: the field and the four numbers of {@link RateLimiterShared.OwnUse}. The remaining arguments are
+ * the fields and units of all processes.
  */
 const joinScript = Redis.script(params, {
   numberOfKeys: 3,
@@ -175,7 +153,6 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return known`
 }).withReturnType<number>()
 
-/** Reports that a process is running. Returns the use of all processes; `nil` if Redis does not know the process. */
 const reportScript = Redis.script(params, {
   numberOfKeys: 2,
   lua: `if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return nil end
@@ -186,22 +163,22 @@ return redis.call('HGETALL', KEYS[1])`
 
 const decodeReport = Schema.decodeUnknownEffect(Schema.NullOr(Schema.Array(Schema.String)))
 
-/** Milliseconds after which a read that waits for an action of another process tries again. */
-const recheckAfter = 250
+const formatField = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
+  `${slot} ${methodClass}`
 
-/** Milliseconds between two reports of a process, also if it starts no calls. */
-const reportEvery = 2000
+/** Converts the fields and values of a hash. */
+const toUse = (found: ReadonlyArray<string>): ReadonlyArray<RateLimiterShared.SlotUnits> =>
+  found.flatMap((field, index) => {
+    if (index % 2 === 1) return []
+    const [slot, methodClass] = field.split(" ")
+    return [{ slot: Number(slot), class: methodClass === "once" ? "once" : "read", units: Number(found[index + 1]) }]
+  })
 
-/** Milliseconds after its last report for which a process counts as running. */
-const runningFor = 5 * reportEvery
-
-/** Refunds units to the allowance for refreshes of cached responses. */
 const paceRefundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `if redis.call('HEXISTS', KEYS[1], 'level') == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
-// refunds at most the units that Redis has: the others have left the window, or Redis has lost them
 const refundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
@@ -232,136 +209,23 @@ const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<Rat
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
 
-const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", windows, ...limits }: Options) {
-  const redis = yield* Redis.Redis
-  const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
+/** Makes the driver of the limits in a Redis. */
+export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateLimiterShared.Driver => {
   const evaluateTake = redis.eval(takeScript)
   const evaluateJoin = redis.eval(joinScript)
   const evaluateReport = redis.eval(reportScript)
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
-  const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
-  // if the queue is full, a refund is lost: the shared limit is then too low until the window has passed, but never too
-  // high
-  const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
-  yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
-
-  /** The reports of this process to the windows that it has used. */
-  const reports = new Set<Effect.Effect<void>>()
-  yield* Effect.forkScoped(Effect.forever(
-    Effect.andThen(
-      Effect.sleep(reportEvery),
-      Effect.suspend(() => Effect.forEach(reports, (report) => report, { concurrency: 10 }))
-    )
-  ))
-
-  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
+  return ({ bounds, burst, isPaced, name, ofCaller, rate, timeToLive, timeToLiveOfCallers }) => {
     // windows with a different number or width of slots number their slots differently, so they have different keys
-    const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
+    const key = `${prefix}${name}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
-    const { burst, rate } = isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }
-    const ofCaller = RateWindow.callerSlots(bounds)
     const keyOfMembers = `${key}:members`
     const keyOfRestored = `${key}:restored`
-    const timeToLive = 2 * (bounds.slots + 1) * bounds.width
-    const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
-    let replicas = 1
-    let isKnown = false
-    /**
-     * The time until which Redis may lack units of other processes. Set when Redis has lost this process's entry,
-     * because Redis may then have lost other entries too.
-     */
-    let incompleteUntil = 0
-    /**
-     * The units of calls that started while Redis was unreachable, and that are not yet written to Redis. They are
-     * grouped by slot of this process's window.
-     */
-    let alone = new Map<number, RateWindow.Slot>()
-    /** The use of all processes at the last report, and the use of this process shortly before. */
-    let reported: {
-      readonly at: number
-      readonly own: ReadonlyMap<number, RateWindow.Slot>
-      readonly all: ReadonlyArray<string>
-    } | undefined
-    let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
-    let usedAt = 0
-
-    const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
-      const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
-      const slot = alone.get(index) ?? { index, read: 0, once: 0 }
-      slot[call.class] += call.cost
-      alone.set(index, slot)
-      for (const oldest of alone.keys()) if (oldest < index - bounds.slots) alone.delete(oldest)
-    }
-
-    const join = (own: () => ReadonlyArray<RateWindow.Slot>) =>
-      Effect.clockWith((clock) => {
-        const written = alone
-        alone = new Map()
-        const now = clock.currentTimeMillisUnsafe()
-        // Redis numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
-        // later one
-        const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
-        const { all = [], at = 0, own: before } = reported ?? {}
-        const slots = own().flatMap((slot) =>
-          (["read", "once"] as const).map((methodClass) => [slot, methodClass] as const)
-        )
-        const values = slots.flatMap(([slot, methodClass]) => [
-          `${slot.index + shift} ${methodClass}`,
-          slot[methodClass],
-          // refunded units are not written
-          Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0),
-          Math.max(0, slot[methodClass] - (before?.get(slot.index)?.[methodClass] ?? 0)),
-          (slot.index + 1) * bounds.width > at - 2 * reportEvery ? slot[methodClass] : 0
-        ])
-        const lasts = (bounds.slots + 1) * bounds.width
-        const keys = [key, keyOfMembers, keyOfRestored]
-        return evaluateJoin(...keys, id, now, timeToLive, lasts, slots.length, ...values, ...all).pipe(
-          Effect.tap((known) =>
-            Effect.sync(() => {
-              if (known === 0 && isKnown) incompleteUntil = now + lasts
-              isKnown = true
-            })
-          ),
-          Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
-        )
-      })
-
-    const report = Effect.clockWith((clock) => {
-      const own = latestOwn
-      const at = monotonicMillis(clock)
-      if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
-      const before = new Map(own().map((slot) => [slot.index, slot]))
-      const reporting = evaluateReport(key, keyOfMembers, id, clock.currentTimeMillisUnsafe(), timeToLive).pipe(
-        Effect.flatMap(decodeReport),
-        Effect.flatMap((all) => {
-          if (all === null) return Effect.asVoid(join(own))
-          reported = { at, own: before, all }
-          return Effect.void
-        })
-      )
-      // only calls determine whether Redis counts as reachable
-      return Effect.ignore(Effect.timeout(reporting, "1 second"))
-    })
-    reports.add(report)
-
-    return (call, ahead, callers, own) =>
-      Effect.clockWith((clock) => {
-        latestOwn = own
-        usedAt = monotonicMillis(clock)
-        const now = clock.currentTimeMillisUnsafe()
-        const slot = RateWindow.slotAt(bounds, now)
-        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
-        const written = (field: string, key: string, units: number) =>
-          state.orElse(evaluateRefund(key, field, units), Effect.void)
-        const refund = (units: number) => {
-          Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
-          if (isPaced) Queue.offerUnsafe(refunds, state.orElse(evaluatePaceRefund(keyOfPace, units), Effect.void))
-          if (call.caller === undefined) return
-          Queue.offerUnsafe(refunds, written(`${slotOfCaller} ${call.class} ${call.caller}`, keyOfCallers, units))
-        }
-        const taken = evaluateTake(
+    return {
+      take: ({ call, callers, id, maxReads, maxUnits, now, slot, slotOfCaller }) =>
+        evaluateTake(
           key,
           keyOfCallers,
           keyOfPace,
@@ -370,8 +234,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           bounds.slots,
           call.class,
           call.cost,
-          RateWindow.maxReads(bounds, call, ahead),
-          RateWindow.maxUnits(bounds, call, ahead),
+          maxReads,
+          maxUnits,
           timeToLive,
           call.caller ?? "",
           slotOfCaller,
@@ -385,41 +249,46 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           burst,
           isPaced && call.isRefresh === true ? 1 : 0,
           id,
-          runningFor
-        ).pipe(Effect.flatMap(decodeAnswer))
-        const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
-          Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
+          RateLimiterShared.runningFor
+        ).pipe(
+          Effect.flatMap(decodeAnswer),
           Effect.map(
-            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): RateLimiter.SharedAnswer => {
-              const isComplete = members >= replicas || now >= incompleteUntil
-              if (isComplete) replicas = members
-              const answer = {
-                held: { read, once },
-                level,
-                refund,
-                isWithinShare: true,
-                ...(isComplete ? {} : { part: 1 / replicas })
-              }
-              if (word === "taken") return { ...answer, wait: 0 }
-              if (word === "paced") return { ...answer, wait: 1 - level / rate }
-              const wait = RateWindow.waitTime(bounds, toSlots(found), call, ahead, now)
-              const cap = { ...ofCaller, limit, readLimit }
-              const ownWait = call.caller === undefined
-                ? 0
-                : RateWindow.waitTime(cap, toSlots(ofCall), call, RateWindow.none, now)
-              // a read for which there is capacity waits for an action of another process
-              return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: within === 1 }
-            }
+            ([outcome, read, once, found, within, limit, readLimit, ofCall, level, replicas]) => ({
+              outcome,
+              held: { read, once },
+              slots: toSlots(found),
+              isWithinShare: within === 1,
+              cap: { limit, readLimit },
+              ofCaller: toSlots(ofCall),
+              level,
+              replicas
+            })
           )
+        ),
+      join: ({ all, id, lasts, now, own }) => {
+        const keys = [key, keyOfMembers, keyOfRestored]
+        const values = own.flatMap((use) => [formatField(use), use.units, use.alone, use.sinceReport, use.lately])
+        const ofAll = all.flatMap((use) => [formatField(use), use.units])
+        return Effect.map(
+          evaluateJoin(...keys, id, now, timeToLive, lasts, own.length, ...values, ...ofAll),
+          (known) => known !== 0
         )
-        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
-          answered,
-          Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
-        )
-      })
+      },
+      report: (id, now) =>
+        Effect.map(
+          Effect.flatMap(evaluateReport(key, keyOfMembers, id, now, timeToLive), decodeReport),
+          (found) => found === null ? undefined : toUse(found)
+        ),
+      refund: ({ caller, units, ...counted }) =>
+        Effect.asVoid(
+          caller === undefined
+            ? evaluateRefund(key, formatField(counted), units)
+            : evaluateRefund(keyOfCallers, `${formatField(counted)} ${caller}`, units)
+        ),
+      refundPace: (units) => Effect.asVoid(evaluatePaceRefund(keyOfPace, units))
+    }
   }
-  return yield* RateLimiter.make(limits, share, windows)
-})
+}
 
 /**
  * Provides a rate limiter whose limits are shared through Redis.
@@ -435,5 +304,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
  * export const shared = Layer.provide(RateLimiterRedis.layer({ "trading-api": 1200 }), NodeRedis.layer({ url: "redis://localhost:6379" }))
  * ```
  */
-export const layer = (options: Options): Layer.Layer<RateLimiter.RateLimiter, never, Redis.Redis> =>
-  Layer.effect(RateLimiter.RateLimiter, make(options))
+export const layer = (
+  { prefix = "trigate:{rate-limit}:", ...limits }: Options
+): Layer.Layer<RateLimiter.RateLimiter, never, Redis.Redis> =>
+  Layer.effect(
+    RateLimiter.RateLimiter,
+    Effect.flatMap(Redis.Redis, (redis) => RateLimiterShared.make(limits, makeDriver(redis, prefix)))
+  )

@@ -1,0 +1,103 @@
+/**
+ * Simulated stores that replicas share.
+ *
+ * A store consists of a state, as on its disk, and of operations. An operation runs atomically at one point of time, as
+ * a Lua script in Redis or a statement in Postgres does. The policy around the operations, such as deadlines and the
+ * behaviour during an outage, is that of production. Each store is held to the real Redis and Postgres by the tests of
+ * their drivers.
+ *
+ * A replica reaches a store through an {@link Access}, which adds latency and faults.
+ */
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import { RedisError } from "effect/persistence/Redis"
+
+/** The store did not confirm an operation: it is unreachable, or the connection was lost. `detail` is the reason. */
+export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: string }> {}
+
+/**
+ * Runs an operation of a store over a simulated connection. The operation is committed at one point of time; its result
+ * can be lost. `now` is the wall clock of the store, in milliseconds since 1970, as `TIME` of Redis and `now()` of
+ * Postgres are.
+ */
+export type Access = <A>(operation: (now: number) => A) => Effect.Effect<A, StoreAway>
+
+/** The access of a test: without latency, by the `Clock` of the context. */
+export const direct: Access = (operation) => Effect.map(Clock.currentTimeMillis, operation)
+
+/** Converts a failed access to the error of an unreachable Redis. */
+export const toRedisError = ({ detail }: StoreAway): RedisError => new RedisError({ cause: detail })
+
+/** Runs an operation of a simulated Redis. */
+export const redis = <A>(access: Access, operation: (now: number) => A): Effect.Effect<A, RedisError> =>
+  Effect.mapError(access(operation), toRedisError)
+
+/** The state of a store, as on its disk. */
+export interface Disk<State> {
+  /** Returns a copy of the state. */
+  readonly snapshot: () => State
+  /** Replaces the state, as a restart from an old snapshot does. */
+  readonly restore: (snapshot: State) => void
+  /** Empties the store, as a restart without data does. */
+  readonly clear: () => void
+}
+
+/** Makes the state of a store, and the function that returns the current state. */
+export const makeDisk = <State>(empty: () => State): Disk<State> & { readonly current: () => State } => {
+  let state = empty()
+  return {
+    current: () => state,
+    snapshot: () => structuredClone(state),
+    restore: (snapshot) => {
+      state = structuredClone(snapshot)
+    },
+    clear: () => {
+      state = empty()
+    }
+  }
+}
+
+/** An access that a test controls, as it controls the process of a real server. */
+export interface Switched {
+  readonly access: Access
+  /** Ends the store: operations fail until `restart`. Those that wait fail, too. */
+  readonly kill: Effect.Effect<void>
+  readonly restart: Effect.Effect<void>
+  /** Suspends the store: operations wait, and are committed at `thaw`, even if their caller no longer waits. */
+  readonly freeze: Effect.Effect<void>
+  readonly thaw: Effect.Effect<void>
+}
+
+/** Makes an access that a test controls. */
+export const makeSwitched = (): Switched => {
+  let state: "away" | "frozen" | "running" = "running"
+  let waiting: Array<(isAway: boolean) => void> = []
+  const away = new StoreAway({ detail: "the connection was refused" })
+  const change = (next: typeof state) =>
+    Effect.sync(() => {
+      state = next
+      if (state === "frozen") return
+      const ended = waiting
+      waiting = []
+      for (const end of ended) end(state === "away")
+    })
+  return {
+    access: (operation) =>
+      Effect.clockWith((clock) =>
+        Effect.callback((resume) => {
+          const end = (isAway: boolean) =>
+            resume(isAway ? Exit.fail(away) : Exit.succeed(operation(clock.currentTimeMillisUnsafe())))
+          if (state === "frozen") waiting.push(end)
+          else end(state === "away")
+          return Effect.sync(constVoid)
+        })
+      ),
+    kill: change("away"),
+    restart: change("running"),
+    freeze: change("frozen"),
+    thaw: change("running")
+  }
+}

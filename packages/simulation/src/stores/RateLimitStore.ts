@@ -1,0 +1,331 @@
+/**
+ * The rate limits that replicas share, in a simulated Redis: what the scripts of `RateLimiterRedis` do, in TypeScript.
+ *
+ * A hash of Redis is a map here, with the time at which it expires.
+ */
+import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
+import * as RateLimiterShared from "@trigate/upstream/unstable/limits/RateLimiterShared"
+import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
+import * as Layer from "effect/Layer"
+import * as Access from "./Access.ts"
+
+interface CallerUnits extends RateLimiterShared.SlotUnits {
+  readonly caller: string
+}
+
+interface Expiring<A> {
+  readonly of: Map<string, A>
+  expiresAt: number
+}
+
+/** The four hashes of one limit. */
+export interface Counted {
+  /** The units by slot and class. */
+  readonly window: Expiring<RateLimiterShared.SlotUnits>
+  /** The units by slot, class and caller. */
+  readonly callers: Expiring<CallerUnits>
+  /** The time of the last report of each process. */
+  readonly members: Expiring<number>
+  readonly pace: {
+    level: number | undefined
+    at: number
+    /** The units of an action for which there was no capacity, and the time at which it was refused. */
+    waits: number | undefined
+    waitsAt: number
+    expiresAt: number
+  }
+  /** Until this time, one process has written the use of all. */
+  restoredUntil: number
+}
+
+const hash = <A>(): Expiring<A> => ({ of: new Map(), expiresAt: Infinity })
+
+const empty = (): Counted => ({
+  window: hash(),
+  callers: hash(),
+  members: hash(),
+  pace: { level: undefined, at: 0, waits: undefined, waitsAt: 0, expiresAt: Infinity },
+  restoredUntil: -Infinity
+})
+
+const expire = ({ callers, members, pace, window }: Counted, now: number): void => {
+  for (const each of [window, callers, members]) if (now > each.expiresAt) each.of.clear()
+  if (now > pace.expiresAt) pace.level = pace.waits = undefined
+}
+
+/** Rounds a number as Lua does where it converts the number to text. */
+const asText = (value: number): number => Number(value.toPrecision(14))
+
+const fieldOf = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
+  `${slot} ${methodClass}`
+
+const addUnits = <A extends RateLimiterShared.SlotUnits>({ of }: Expiring<A>, field: string, entry: A): void => {
+  of.set(field, { ...entry, units: (of.get(field)?.units ?? 0) + entry.units })
+}
+
+const sortSlots = (found: ReadonlyArray<RateLimiterShared.SlotUnits>): ReadonlyArray<RateWindow.Slot> =>
+  found
+    .map(({ class: methodClass, slot, units }) => ({ index: slot, read: 0, once: 0, [methodClass]: units }))
+    .toSorted((one, other) => one.index - other.index)
+
+/** The use by one caller, in this window and in the previous one. */
+interface Held {
+  units: number
+  reads: number
+  earlierUnits: number
+  earlierReads: number
+}
+
+/** Returns the use of each caller, and drops the slots that have left both windows. */
+const useOfCallers = (
+  { of }: Counted["callers"],
+  own: string,
+  slotNow: number,
+  slots: number
+): { readonly all: ReadonlyMap<string, Held>; readonly own: ReadonlyArray<CallerUnits>; readonly held: Held } => {
+  const held: Held = { units: 0, reads: 0, earlierUnits: 0, earlierReads: 0 }
+  const all = new Map([[own, held]])
+  const ofOwn: Array<CallerUnits> = []
+  for (const [field, entry] of of) {
+    const { caller, slot, units } = entry
+    if (slot < slotNow - 2 * slots - 1 || slot > slotNow + slots) {
+      of.delete(field)
+      continue
+    }
+    const reads = entry.class === "read" ? units : 0
+    const use = all.get(caller) ?? { units: 0, reads: 0, earlierUnits: 0, earlierReads: 0 }
+    all.set(caller, use)
+    if (slot < slotNow - slots) {
+      use.earlierUnits += units
+      use.earlierReads += reads
+    } else {
+      use.units += units
+      use.reads += reads
+      if (caller === own) ofOwn.push(entry)
+    }
+  }
+  return { all, own: ofOwn, held }
+}
+
+/** Returns the maximum use by a caller: its share, or what the others leave of the units that callers can use. */
+const capOf = (
+  limit: RateWindow.Limit,
+  callers: number,
+  caller: string,
+  all: ReadonlyMap<string, Held>,
+  total: RateWindow.Units
+): { readonly share: RateWindow.Limit; readonly cap: RateWindow.Limit } => {
+  const active = [...all].filter(([name, { earlierUnits, units }]) => units + earlierUnits > 0 || name === caller)
+  const share = RateWindow.callerShare(limit, Math.max(callers, active.length))
+  let usedUnits = 0
+  let usedReads = 0
+  // units that no caller has are those of the program itself
+  let restUnits = total.read + total.once
+  let restReads = total.read
+  for (const [name, { earlierReads, earlierUnits, reads, units }] of all) {
+    restUnits -= units
+    restReads -= reads
+    if (name === caller) continue
+    usedUnits += Math.max(units, Math.min(share.limit, earlierUnits))
+    usedReads += Math.max(reads, Math.min(share.readLimit, earlierReads))
+  }
+  usedUnits += Math.max(0, restUnits)
+  usedReads += Math.max(0, restReads)
+  return {
+    share,
+    cap: {
+      limit: Math.max(share.limit, RateWindow.lendable(limit.limit) - usedUnits),
+      readLimit: Math.max(share.readLimit, RateWindow.lendable(limit.readLimit) - usedReads)
+    }
+  }
+}
+
+const take = (
+  counted: Counted,
+  limit: RateLimiterShared.SharedLimit,
+  { call, callers, id, maxReads, maxUnits, now, slot, slotOfCaller }: RateLimiterShared.Taking,
+  storeNow: number
+): RateLimiterShared.Taken => {
+  const { bounds, burst, isPaced, ofCaller, rate, timeToLive, timeToLiveOfCallers } = limit
+  const { members, pace, window } = counted
+  const nothing = { slots: [], isWithinShare: true, cap: { limit: 0, readLimit: 0 }, ofCaller: [] }
+  if (!members.of.has(id)) {
+    return { outcome: "unknown", held: { read: 0, once: 0 }, level: 0, replicas: 1, ...nothing }
+  }
+  members.of.set(id, now)
+  members.expiresAt = storeNow + timeToLive
+  let replicas = 0
+  for (const [member, seen] of members.of) {
+    if (seen < now - timeToLive) members.of.delete(member)
+    if (seen >= now - RateLimiterShared.runningFor) replicas += 1
+  }
+  const level = pace.level === undefined
+    ? burst
+    : Math.max(-burst, Math.min(burst, pace.level + Math.max(0, now - pace.at) * rate))
+
+  const held = { read: 0, once: 0 }
+  const slots: Array<RateLimiterShared.SlotUnits> = []
+  for (const [field, entry] of window.of) {
+    if (entry.slot < slot - bounds.slots || entry.slot > slot + bounds.slots) window.of.delete(field)
+    else {
+      held[entry.class] += entry.units
+      slots.push(entry)
+    }
+  }
+  const { caller, class: methodClass, cost } = call
+  const reserved = methodClass === "read" && pace.waits !== undefined && Math.abs(now - pace.waitsAt) < 1000
+    ? pace.waits
+    : 0
+  const isFull = held.read > maxReads || held.read + held.once > maxUnits - reserved
+  if (methodClass === "once" && isFull) {
+    pace.waits = cost
+    pace.waitsAt = now
+    pace.expiresAt = storeNow + timeToLive
+  } else if (methodClass === "once") {
+    pace.waits = undefined
+  }
+  const answer = { ...nothing, held, level: asText(level), replicas }
+  if (isPaced && call.isRefresh === true && level <= 0) return { ...answer, outcome: "paced" }
+  if (caller === undefined) {
+    if (isFull) return { ...answer, outcome: "full", slots: sortSlots(slots) }
+  } else {
+    const use = useOfCallers(counted.callers, caller, slotOfCaller, ofCaller.slots)
+    const { cap, share } = capOf(bounds, callers, caller, use.all, held)
+    const fits = (within: RateWindow.Limit) =>
+      use.held.units <= within.limit - Math.min(cost, within.limit) &&
+      (methodClass === "once" || use.held.reads <= within.readLimit - Math.min(cost, within.readLimit))
+    const isWithinShare = fits(share)
+    if (isFull || (!isWithinShare && !fits(cap))) {
+      return {
+        ...answer,
+        outcome: "full",
+        slots: sortSlots(slots),
+        isWithinShare,
+        cap: { limit: asText(cap.limit), readLimit: asText(cap.readLimit) },
+        ofCaller: sortSlots(use.own)
+      }
+    }
+    const entry = { slot: slotOfCaller, class: methodClass, units: cost, caller }
+    addUnits(counted.callers, `${fieldOf(entry)} ${caller}`, entry)
+    counted.callers.expiresAt = storeNow + timeToLiveOfCallers
+  }
+  const entry = { slot, class: methodClass, units: cost }
+  addUnits(window, fieldOf(entry), entry)
+  window.expiresAt = storeNow + timeToLive
+  held[methodClass] += cost
+  if (burst === 0) return { ...answer, outcome: "taken" }
+  pace.level = asText(level - cost)
+  pace.at = now
+  pace.expiresAt = storeNow + timeToLive
+  return { ...answer, outcome: "taken", level: pace.level }
+}
+
+const join = (
+  counted: Counted,
+  { timeToLive }: RateLimiterShared.SharedLimit,
+  { all, id, lasts, now, own }: RateLimiterShared.Joining,
+  storeNow: number
+): boolean => {
+  const { members, window } = counted
+  const isKnown = members.of.has(id)
+  let unitsOf: "alone" | "lately" | "sinceReport" | "units" = isKnown ? "alone" : "units"
+  if (!isKnown && all.length > 0) {
+    unitsOf = "lately"
+    if (storeNow > counted.restoredUntil) {
+      counted.restoredUntil = storeNow + lasts
+      unitsOf = "sinceReport"
+      for (const entry of all) addUnits(window, fieldOf(entry), entry)
+    }
+  }
+  for (const use of own) {
+    const units = use[unitsOf]
+    if (units > 0) addUnits(window, fieldOf(use), { slot: use.slot, class: use.class, units })
+  }
+  window.expiresAt = storeNow + timeToLive
+  members.of.set(id, now)
+  members.expiresAt = storeNow + timeToLive
+  return isKnown
+}
+
+const report = (
+  { members, window }: Counted,
+  { timeToLive }: RateLimiterShared.SharedLimit,
+  id: string,
+  now: number,
+  storeNow: number
+): ReadonlyArray<RateLimiterShared.SlotUnits> | undefined => {
+  if (!members.of.has(id)) return undefined
+  members.of.set(id, now)
+  members.expiresAt = storeNow + timeToLive
+  return [...window.of.values()]
+}
+
+const refund = ({ callers, window }: Counted, { caller, units, ...counted }: RateLimiterShared.Refund): void => {
+  const field = fieldOf(counted)
+  const subtract = <A extends RateLimiterShared.SlotUnits>({ of }: Expiring<A>, name: string): void => {
+    const found = of.get(name)
+    if (found !== undefined) of.set(name, { ...found, units: found.units - Math.max(0, Math.min(found.units, units)) })
+  }
+  if (caller === undefined) subtract(window, field)
+  else subtract(callers, `${field} ${caller}`)
+}
+
+/** The counters of each limit, by its name and its slots. */
+export type State = Map<string, Counted>
+
+/** The rate limits in one simulated Redis. `now` is the wall clock of the store. */
+export interface RateLimitStore extends Access.Disk<State> {
+  readonly take: (
+    limit: RateLimiterShared.SharedLimit,
+    taking: RateLimiterShared.Taking,
+    now: number
+  ) => RateLimiterShared.Taken
+  readonly join: (limit: RateLimiterShared.SharedLimit, joining: RateLimiterShared.Joining, now: number) => boolean
+  readonly report: (
+    limit: RateLimiterShared.SharedLimit,
+    id: string,
+    at: number,
+    now: number
+  ) => ReadonlyArray<RateLimiterShared.SlotUnits> | undefined
+  readonly refund: (limit: RateLimiterShared.SharedLimit, refunded: RateLimiterShared.Refund, now: number) => void
+  readonly refundPace: (limit: RateLimiterShared.SharedLimit, units: number, now: number) => void
+}
+
+/** Makes the store. Replicas that use it share their limits. */
+export const makeRateLimits = (): RateLimitStore => {
+  const { current, ...disk } = Access.makeDisk((): State => new Map())
+  const countedAt = ({ bounds, name }: RateLimiterShared.SharedLimit, now: number): Counted => {
+    const key = `${name}:${bounds.slots}x${bounds.width}`
+    const counted = current().get(key) ?? empty()
+    current().set(key, counted)
+    expire(counted, now)
+    return counted
+  }
+  return {
+    ...disk,
+    take: (limit, taking, now) => take(countedAt(limit, now), limit, taking, now),
+    join: (limit, joining, now) => join(countedAt(limit, now), limit, joining, now),
+    report: (limit, id, at, now) => report(countedAt(limit, now), limit, id, at, now),
+    refund: (limit, refunded, now) => refund(countedAt(limit, now), refunded),
+    refundPace: (limit, units, now) => {
+      const { pace } = countedAt(limit, now)
+      if (pace.level !== undefined) pace.level += units
+    }
+  }
+}
+
+/** Returns the driver of one replica. */
+export const rateLimitDriver = (store: RateLimitStore, access: Access.Access): RateLimiterShared.Driver => (limit) => ({
+  take: (taking) => Access.redis(access, (now) => store.take(limit, taking, now)),
+  join: (joining) => Access.redis(access, (now) => store.join(limit, joining, now)),
+  report: (id, at) => Access.redis(access, (now) => store.report(limit, id, at, now)),
+  refund: (refunded) => Access.redis(access, (now) => store.refund(limit, refunded, now)),
+  refundPace: (units) => Access.redis(access, (now) => store.refundPace(limit, units, now))
+})
+
+/** Provides the rate limiter of one replica. */
+export const rateLimiterLayer = (
+  store: RateLimitStore,
+  access: Access.Access,
+  limits: RateLimiterShared.Options
+): Layer.Layer<RateLimiter> => Layer.effect(RateLimiter, RateLimiterShared.make(limits, rateLimitDriver(store, access)))

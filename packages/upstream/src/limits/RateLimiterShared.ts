@@ -1,0 +1,334 @@
+/**
+ * `RateLimiter` whose limits are shared by all processes that use the same store.
+ *
+ * This module contains the policy: when a process may use the limit alone, what it reports, and what it writes into a
+ * store that has lost its data. A {@link Driver} counts, and each of its operations is atomic. Each process also counts
+ * in its own window.
+ *
+ * While the store is unreachable, each process uses at most its part of the limit (one half with two processes). It also
+ * uses at most the units that other processes had left when the store last responded. The metric
+ * `trigate_shared_state_degraded` and the log report the outage. When the store is reachable again, the process writes
+ * the calls that it started during the outage, or its complete use if the store has lost it.
+ */
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import type { MethodClass } from "@trigate/domain/operations/Operation"
+import type * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
+import * as SharedState from "../SharedState.ts"
+import * as RateLimiter from "./RateLimiter.ts"
+import * as RateWindow from "./RateWindow.ts"
+
+/** The limits, and the timeout of the store. */
+export interface Options extends RateLimiter.Limits {
+  /** Timeout of one operation in the store. Default: 250 milliseconds. */
+  readonly deadline?: Duration.Input
+  /** The windows of this process, for a limiter that replaces an earlier one. Default: new windows. */
+  readonly windows?: RateLimiter.Windows["Service"]
+}
+
+/** A limit whose use the store counts. Times are in milliseconds. */
+export interface SharedLimit {
+  /** The name of the limit: an upstream, or the quota of a caller. */
+  readonly name: string
+  readonly bounds: RateWindow.Bounds
+  /** The slots in which the use of one caller is counted. */
+  readonly ofCaller: Pick<RateWindow.Bounds, "slots" | "width">
+  /** Whether the limit provides units for refreshes of cached responses. */
+  readonly isPaced: boolean
+  /** The units per millisecond that the limit provides for refreshes, and the maximum burst in units; 0 if not paced. */
+  readonly rate: number
+  readonly burst: number
+  /** The time for which the store retains the use of the limit, and the entries of processes. */
+  readonly timeToLive: number
+  /** The time for which the store retains the use of callers. */
+  readonly timeToLiveOfCallers: number
+}
+
+/** Describes a limit for the store. */
+export const sharedLimit = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): SharedLimit => {
+  const ofCaller = RateWindow.callerSlots(bounds)
+  return {
+    name,
+    bounds,
+    ofCaller,
+    isPaced,
+    ...(isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }),
+    timeToLive: 2 * (bounds.slots + 1) * bounds.width,
+    timeToLiveOfCallers: 3 * (ofCaller.slots + 1) * ofCaller.width
+  }
+}
+
+/** Units of one method class that are counted in a slot of the store. */
+export interface SlotUnits {
+  readonly slot: number
+  readonly class: MethodClass
+  readonly units: number
+}
+
+/** A call to count. */
+export interface Taking {
+  /** The identifier of the process. */
+  readonly id: string
+  /** The current time, in milliseconds, by the wall clock of the process. */
+  readonly now: number
+  readonly call: RateWindow.WindowCall
+  /** The slot of the window, and of the caller's window, in which the call is counted. */
+  readonly slot: number
+  readonly slotOfCaller: number
+  /** See {@link RateWindow.maxReads} and {@link RateWindow.maxUnits}. */
+  readonly maxReads: number
+  readonly maxUnits: number
+  /** The number of active callers that the process knows. */
+  readonly callers: number
+}
+
+/** The result of counting a call. */
+export interface Taken {
+  /**
+   * - `taken`: the call was counted.
+   * - `full`: there is no capacity.
+   * - `paced`: the call is a refresh, and no units are available to refreshes.
+   * - `unknown`: the store does not know the process, which has to join first.
+   */
+  readonly outcome: "taken" | "full" | "paced" | "unknown"
+  /** The use of the window. */
+  readonly held: RateWindow.Units
+  /** The slots of the window, in order of time. Empty unless there is no capacity. */
+  readonly slots: ReadonlyArray<RateWindow.Slot>
+  /** Whether the caller stays within its share of the limit if the call starts. */
+  readonly isWithinShare: boolean
+  /** The maximum use by the caller, and the slots of the caller's window. */
+  readonly cap: RateWindow.Limit
+  readonly ofCaller: ReadonlyArray<RateWindow.Slot>
+  /** The units that refreshes are allowed to use now. */
+  readonly level: number
+  /** The number of running processes that use the limit. */
+  readonly replicas: number
+}
+
+/** The use of one slot by a process. */
+export interface OwnUse extends SlotUnits {
+  /** The units of calls that started while the store was unreachable. */
+  readonly alone: number
+  /** The units since the last report of the process. */
+  readonly sinceReport: number
+  /** The units since shortly before the last report, in which another process may have reported. */
+  readonly lately: number
+}
+
+/** A process that begins to use a limit, or that writes what it used while the store was unreachable. */
+export interface Joining {
+  readonly id: string
+  readonly now: number
+  /** Milliseconds for which no other process writes the use of all. */
+  readonly lasts: number
+  readonly own: ReadonlyArray<OwnUse>
+  /** The use of all processes at the last report of this process. */
+  readonly all: ReadonlyArray<SlotUnits>
+}
+
+/** Units to refund, and where they were counted: in the window of the limit, or in the window of a caller. */
+export interface Refund extends SlotUnits {
+  readonly caller: string | undefined
+}
+
+/** The counters of one limit in the store. Each operation is atomic. */
+export interface Counters {
+  /**
+   * Counts a call if there is capacity.
+   *
+   * An action for which there is no capacity is recorded for a second: until it has started or tries again, the reads of
+   * all processes leave room for it. A slot in the future is from a process whose clock is ahead: it counts, unless it
+   * is too far ahead.
+   */
+  readonly take: (taking: Taking) => Effect.Effect<Taken, SharedState.StoreFault>
+  /**
+   * Registers a process, and writes its use of the limit. If the store does not know the process, the store has lost its
+   * data, or the process has just started. The first process that reported before the loss then also writes the use of
+   * all processes, as it was at its last report: processes that have ended since then cannot write theirs.
+   *
+   * Returns whether the store knew the process.
+   */
+  readonly join: (joining: Joining) => Effect.Effect<boolean, SharedState.StoreFault>
+  /**
+   * Reports that a process is running. Returns the use of all processes; `undefined` if the store does not know the
+   * process.
+   */
+  readonly report: (
+    id: string,
+    now: number
+  ) => Effect.Effect<ReadonlyArray<SlotUnits> | undefined, SharedState.StoreFault>
+  /** Refunds at most the units that the store has: the others have left the window, or the store has lost them. */
+  readonly refund: (refund: Refund) => Effect.Effect<void, SharedState.StoreFault>
+  /** Refunds units to the allowance for refreshes of cached responses. */
+  readonly refundPace: (units: number) => Effect.Effect<void, SharedState.StoreFault>
+}
+
+/** The store: returns the counters of a limit. */
+export type Driver = (limit: SharedLimit) => Counters
+
+/** Milliseconds after which a read that waits for an action of another process tries again. */
+const recheckAfter = 250
+
+/** Milliseconds between two reports of a process, also if it starts no calls. */
+const reportEvery = 2000
+
+/** Milliseconds after its last report for which a process counts as running. */
+export const runningFor = 5 * reportEvery
+
+/** Makes a rate limiter whose limits are shared through a store. */
+export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }: Options, driver: Driver) {
+  const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
+  const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
+  // if the queue is full, a refund is lost: the shared limit is then too low until the window has passed, but never too
+  // high
+  const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
+  yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
+
+  /** The reports of this process to the windows that it has used. */
+  const reports = new Set<Effect.Effect<void>>()
+  yield* Effect.forkScoped(Effect.forever(
+    Effect.andThen(
+      Effect.sleep(reportEvery),
+      Effect.suspend(() => Effect.forEach(reports, (report) => report, { concurrency: 10 }))
+    )
+  ))
+
+  const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
+    const limit = sharedLimit(name, bounds, isPaced)
+    const { ofCaller, rate, timeToLive } = limit
+    const counters = driver(limit)
+    let replicas = 1
+    let isKnown = false
+    /**
+     * The time until which the store may lack units of other processes. Set when the store has lost this process's
+     * entry, because it may then have lost other entries too.
+     */
+    let incompleteUntil = 0
+    /**
+     * The units of calls that started while the store was unreachable, and that are not yet written to it. They are
+     * grouped by slot of this process's window.
+     */
+    let alone = new Map<number, RateWindow.Slot>()
+    /** The use of all processes at the last report, and the use of this process shortly before. */
+    let reported: {
+      readonly at: number
+      readonly own: ReadonlyMap<number, RateWindow.Slot>
+      readonly all: ReadonlyArray<SlotUnits>
+    } | undefined
+    let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
+    let usedAt = 0
+
+    const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
+      const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
+      const slot = alone.get(index) ?? { index, read: 0, once: 0 }
+      slot[call.class] += call.cost
+      alone.set(index, slot)
+      for (const oldest of alone.keys()) if (oldest < index - bounds.slots) alone.delete(oldest)
+    }
+
+    const join = (own: () => ReadonlyArray<RateWindow.Slot>) =>
+      Effect.clockWith((clock) => {
+        const written = alone
+        alone = new Map()
+        const now = clock.currentTimeMillisUnsafe()
+        // the store numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
+        // later one
+        const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
+        const { all = [], at = 0, own: before } = reported ?? {}
+        const slots = own().flatMap((slot) =>
+          (["read", "once"] as const).map((methodClass): OwnUse => ({
+            slot: slot.index + shift,
+            class: methodClass,
+            units: slot[methodClass],
+            // refunded units are not written
+            alone: Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0),
+            sinceReport: Math.max(0, slot[methodClass] - (before?.get(slot.index)?.[methodClass] ?? 0)),
+            lately: (slot.index + 1) * bounds.width > at - 2 * reportEvery ? slot[methodClass] : 0
+          }))
+        )
+        const lasts = (bounds.slots + 1) * bounds.width
+        return counters.join({ id, now, lasts, own: slots, all }).pipe(
+          Effect.tap((wasKnown) =>
+            Effect.sync(() => {
+              if (!wasKnown && isKnown) incompleteUntil = now + lasts
+              isKnown = true
+            })
+          ),
+          Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
+        )
+      })
+
+    const report = Effect.clockWith((clock) => {
+      const own = latestOwn
+      const at = monotonicMillis(clock)
+      if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
+      const before = new Map(own().map((slot) => [slot.index, slot]))
+      const reporting = Effect.flatMap(counters.report(id, clock.currentTimeMillisUnsafe()), (all) => {
+        if (all === undefined) return Effect.asVoid(join(own))
+        reported = { at, own: before, all }
+        return Effect.void
+      })
+      // only calls determine whether the store counts as reachable
+      return Effect.ignore(Effect.timeout(reporting, "1 second"))
+    })
+    reports.add(report)
+
+    return (call, ahead, callers, own) =>
+      Effect.clockWith((clock) => {
+        latestOwn = own
+        usedAt = monotonicMillis(clock)
+        const now = clock.currentTimeMillisUnsafe()
+        const slot = RateWindow.slotAt(bounds, now)
+        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
+        const later = (refunding: Effect.Effect<void, SharedState.StoreFault>) =>
+          Queue.offerUnsafe(refunds, state.orElse(refunding, Effect.void))
+        const refund = (units: number) => {
+          later(counters.refund({ slot, class: call.class, caller: undefined, units }))
+          if (isPaced) later(counters.refundPace(units))
+          if (call.caller === undefined) return
+          later(counters.refund({ slot: slotOfCaller, class: call.class, caller: call.caller, units }))
+        }
+        const taken = counters.take({
+          id,
+          now,
+          call,
+          slot,
+          slotOfCaller,
+          maxReads: RateWindow.maxReads(bounds, call, ahead),
+          maxUnits: RateWindow.maxUnits(bounds, call, ahead),
+          callers
+        })
+        const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
+          Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
+          Effect.map((found): RateLimiter.SharedAnswer => {
+            const isComplete = found.replicas >= replicas || now >= incompleteUntil
+            if (isComplete) replicas = found.replicas
+            const answer = {
+              held: found.held,
+              level: found.level,
+              refund,
+              isWithinShare: true,
+              ...(isComplete ? {} : { part: 1 / replicas })
+            }
+            if (found.outcome === "taken") return { ...answer, wait: 0 }
+            if (found.outcome === "paced") return { ...answer, wait: 1 - found.level / rate }
+            const wait = RateWindow.waitTime(bounds, found.slots, call, ahead, now)
+            const ownWait = call.caller === undefined
+              ? 0
+              : RateWindow.waitTime({ ...ofCaller, ...found.cap }, found.ofCaller, call, RateWindow.none, now)
+            // a read for which there is capacity waits for an action of another process
+            return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
+          })
+        )
+        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
+          answered,
+          Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
+        )
+      })
+  }
+  return yield* RateLimiter.make(limits, share, windows)
+})
