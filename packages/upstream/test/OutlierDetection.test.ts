@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import type { HealthSignal } from "@trigate/upstream/attempts/OutlierDetection"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Arr from "effect/Array"
@@ -66,14 +68,20 @@ const detecting =
       Effect.provideService(Metric.MetricRegistry, new Map())
     )
 
-const using = Effect.map(OutlierDetection.OutlierDetection, (outliers) => ({
-  outliers,
-  reports: (target: Upstream.Target, signal: HealthSignal, times = 1) => {
-    for (let time = 0; time < times; time++) outliers.report(target, signal)
-  },
-  places: (targets: Arr.NonEmptyReadonlyArray<Upstream.Target>) =>
-    outliers.choose(targets).targets.map(({ address }) => address)
-}))
+/** The detection, and the limiter from which its probes take their cost. */
+const usingWith = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Service"]) {
+  const outliers = yield* OutlierDetection.OutlierDetection
+  return {
+    outliers,
+    reports: (target: Upstream.Target, signal: HealthSignal, times = 1) => {
+      for (let time = 0; time < times; time++) outliers.report(target, signal, limiter)
+    },
+    places: (targets: Arr.NonEmptyReadonlyArray<Upstream.Target>) =>
+      outliers.choose(targets).targets.map(({ address }) => address)
+  }
+})
+
+const using = Effect.provide(Effect.flatMap(RateLimiter.RateLimiter, usingWith), RateLimiter.layerUnlimited)
 
 /** Lets fibers that can run do so; no time passes. */
 const settle = TestClock.adjust(0)
@@ -103,6 +111,35 @@ describe("an address", () => {
       assert.deepStrictEqual(outliers.choose([only]), { targets: [only], retryAfter: undefined })
       assert.strictEqual(fake.probes.length, 2)
     }).pipe(detecting(fake))
+  })
+
+  it.effect("is probed within the rate limit, and stays while the limit has no capacity for a probe", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const limiter = yield* RateLimiter.RateLimiter
+      const { outliers, reports } = yield* usingWith(limiter)
+      const [only] = targetsOf(1, "trading-api")
+      // two units a probe: the limit of four has capacity for one probe beside the unit that is used, and one that is
+      // reserved for actions
+      yield* limiter.take({
+        upstream: "trading-api",
+        class: "read",
+        cost: { weight: 1, requestUnits: 1 },
+        caller: local,
+        maxWait: 0
+      })
+      reports(only, "broken", 5)
+      yield* settle
+      assert.strictEqual(fake.probes.length, 1)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [], retryAfter: 1000 })
+      // the next probes, after one and then two seconds, find no capacity within their five seconds
+      yield* TestClock.adjust("50 seconds")
+      assert.strictEqual(fake.probes.length, 1)
+      fake.state.reply = sound
+      yield* TestClock.adjust("40 seconds")
+      assert.strictEqual(fake.probes.length, 2)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [only], retryAfter: undefined })
+    }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": 4 })), detecting(fake))
   })
 
   it.effect("stays when its probe is answered, and the count begins anew", () => {

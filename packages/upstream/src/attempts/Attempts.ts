@@ -184,7 +184,7 @@ const send = <A>(
   const end = (ended: Ended<A>): A => {
     meter.attempted(cost, ended.outcome, took(), ended.rows)
     permits.refund(RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended))
-    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
+    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal, parts.rateLimiter)
     return ended.value
   }
   const sent = parts.transport.send({

@@ -11,6 +11,7 @@
  *
  * Each process decides for itself, as in Envoy.
  */
+import { background } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import * as Operation from "@trigate/domain/operations/Operation"
@@ -29,6 +30,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import type * as RateLimiter from "../limits/RateLimiter.ts"
 import * as HttpTransport from "../transport/HttpTransport.ts"
 import { metrics, type Target, targetName, targets, type Upstream, type UpstreamLabel } from "../Upstream.ts"
 import * as Attempts from "./Attempts.ts"
@@ -210,10 +212,7 @@ const broken = ({ reason, sent }: HttpTransport.TransportError): Attempts.Attemp
 
 const soundOutcomes: ReadonlySet<Attempts.AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
 
-/**
- * Makes probes over a transport. Each probe ends within 5 seconds, is counted as operation `probe`, and does not use
- * the rate limit.
- */
+/** Makes probes over a transport. Each probe ends within 5 seconds, and is counted as operation `probe`. */
 export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], context: Context.Context<never>) => {
   const findMeter = Attempts.meters(context)
   /**
@@ -293,8 +292,11 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
    * no first comparison is pending.
    */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
-  /** Records what an attempt showed about the health of its address. Starts a probe in the background if needed. */
-  readonly report: (target: Target, signal: HealthSignal) => void
+  /**
+   * Records what an attempt showed about the health of its address. Starts a probe in the background if needed, which
+   * takes its cost from the rate limiter.
+   */
+  readonly report: (target: Target, signal: HealthSignal, limiter: RateLimiter.RateLimiter["Service"]) => void
   /** Defers an address for some milliseconds, at most one hour, because a response from it contained `Retry-After`. */
   readonly defer: (target: Target, millis: number) => void
 }>()("@trigate/upstream/attempts/OutlierDetection") {}
@@ -383,16 +385,27 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return passed
   })
 
+  /** Probes an address within its rate limit. Returns `undefined` if the limit left no capacity for the probe. */
+  const probeWithin = ({ take }: RateLimiter.RateLimiter["Service"], address: AddressState) =>
+    Effect.matchEffect(
+      take({ upstream: address.target.label, class: "read", cost, caller: background("probe"), maxWait: TIMEOUT }),
+      { onFailure: () => Effect.undefined, onSuccess: () => probe(address, true) }
+    )
+
   /** Probes a suspect address. Probes an ejected address repeatedly until a probe passes. */
-  const judge = Effect.fnUntraced(function*(address: AddressState, cause: EjectionCause) {
+  const judge = Effect.fnUntraced(function*(
+    address: AddressState,
+    cause: EjectionCause,
+    limiter: RateLimiter.RateLimiter["Service"]
+  ) {
     const group = groups.get(address)
     const passes = Effect.tap(
-      probe(address, true),
+      probeWithin(limiter, address),
       () => group?.isChecked === true ? compare(group) : Effect.void
     )
     const isSound = yield* passes
     // an attempt that succeeded in the meantime is better evidence than the probe
-    if (!isSound && address.suspicions >= failures) {
+    if (isSound === false && address.suspicions >= failures) {
       address.phase = "ejected"
       address.report(cause)
       const name = targetName(address.target)
@@ -400,7 +413,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
         address.ejectedUntil = Utf8.monotonicMillis(clock) + pause
         yield* Effect.sleep(pause)
-        if (yield* passes) break
+        if ((yield* passes) === true) break
       }
       address.ejectedUntil = 0
       yield* Effect.logInfo(`${name} passed its probe and is used again`)
@@ -468,13 +481,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ? undefined
         : Effect.asVoid(Effect.timeoutOption(Effect.all(rounds, { discard: true }), "200 millis"))
     },
-    report: (target, signal) => {
+    report: (target, signal, limiter) => {
       if (signal === "none") return
       const address = findState(target)
       address.suspicions = signal === "healthy" ? 0 : address.suspicions + 1
       if (signal === "healthy" || address.suspicions < failures || address.phase !== "trusted") return
       address.phase = "suspect"
-      run(judge(address, signal))
+      run(judge(address, signal, limiter))
     },
     defer: (target, millis) => findState(target).defer(millis, Utf8.monotonicMillis(clock))
   })
