@@ -5,6 +5,7 @@
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import * as GatewayServer from "@trigate/server/GatewayServer"
+import * as Listener from "@trigate/server/requests/Listener"
 import * as SettingsSources from "@trigate/server/settings/SettingsSources"
 import * as Chains from "@trigate/server/unstable/Chains"
 import * as LiveChains from "@trigate/server/unstable/LiveChains"
@@ -24,6 +25,7 @@ import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
@@ -114,4 +116,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     services
   )
   network.serve(address, HttpServing.make(node, Effect.provideContext(routes.handle, services)))
+  yield* Effect.addFinalizer(() => {
+    network.close(address)
+    const { drain } = Context.get(services, Load.Drain)
+    return Effect.all([drain(Listener.maxDrainWait), routes.sessions.drain(settings.streamDrain)], {
+      concurrency: "unbounded",
+      discard: true
+    })
+  })
 })

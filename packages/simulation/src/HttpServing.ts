@@ -84,7 +84,7 @@ const bodyBytes = ({ body }: HttpServerResponse): Effect.Effect<Uint8Array> => {
     case "Uint8Array":
       return Effect.succeed(body.body)
     case "Stream":
-      return Effect.map(Effect.orDie(Stream.runCollect(body.stream)), (chunks) => {
+      return Effect.map(Stream.runCollect(Stream.orDie(body.stream)), (chunks) => {
         const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0))
         let at = 0
         for (const chunk of chunks) {

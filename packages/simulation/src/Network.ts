@@ -73,6 +73,8 @@ export interface Options {
 export interface Network {
   /** Serves an address, such as `http://venue`. A later server of the same address replaces the earlier one. */
   readonly serve: (address: string, server: Server) => void
+  /** Refuses new connections to an address. */
+  readonly close: (address: string) => void
   /** The HTTP client of a node. */
   readonly http: (from: Simulation.Node) => HttpTransport["Service"]
   /** The WebSocket client of a node. */
@@ -312,6 +314,7 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
 
   return {
     serve: (address: string, server: Server) => void servers.set(new URL(address).host, server),
+    close: (address: string) => void servers.delete(new URL(address).host),
     http,
     sockets: (from: Simulation.Node): SocketTransport["Service"] => ({ open: (address) => connect(from, address) }),
     breakSockets: (probability: number, isSilent: boolean) => {

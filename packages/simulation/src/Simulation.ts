@@ -10,6 +10,7 @@
  * Work that escapes the scheduler, such as a promise or a native timer, is not simulated. Await it before the simulation
  * starts.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -18,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
+import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 
@@ -184,6 +186,8 @@ export class Simulation extends Context.Service<Simulation, {
   readonly random: NextRandom
   /** Milliseconds since the start of the simulation. */
   readonly now: () => number
+  /** The wall-clock time at the start, in milliseconds since 1970. */
+  readonly startsAt: number
   /** Makes a node. Its fibers can run when it is started. */
   readonly node: (name: string) => Node
   /** Runs a function after a delay in milliseconds. Returns a function that cancels it. */
@@ -201,7 +205,7 @@ class World {
   readonly #yields: number
   readonly #ready: Array<{ readonly task: () => void; readonly life: Life | undefined }> = []
   readonly #timers = new Timers()
-  readonly #startsAt: number
+  readonly startsAt: number
   readonly timeline: Array<string> = []
   #now = 0
   #order = 0
@@ -215,7 +219,7 @@ class World {
     this.#interleaving = makeRandom(Math.floor(random() * 4_294_967_296))
     this.random = random
     this.#yields = yields
-    this.#startsAt = startsAt
+    this.startsAt = startsAt
   }
 
   now = (): number => this.#now
@@ -258,7 +262,7 @@ class World {
   }
 
   #clock(life: Life | undefined, skew: Skew): Clock.Clock {
-    const wall = () => this.#startsAt + this.#now + skew.wall
+    const wall = () => this.startsAt + this.#now + skew.wall
     const monotonic = () => BigInt(Math.round(this.#now * 1e6))
     return {
       currentTimeMillisUnsafe: () => Math.floor(wall()),
@@ -277,7 +281,8 @@ class World {
     }
   }
 
-  context(life: Life | undefined, skew: Skew): Context.Context<never> {
+  /** The services of the fibers of a node; `name` names it in the timeline. */
+  context(name: string, life: Life | undefined, skew: Skew): Context.Context<never> {
     const random = makeRandom(Math.floor(this.random() * 4_294_967_296))
     return Context.empty().pipe(
       Context.add(Scheduler.Scheduler, this.#scheduler(life)),
@@ -285,7 +290,20 @@ class World {
       Context.add(Random.Random, {
         nextDoubleUnsafe: random,
         nextIntUnsafe: () => Math.floor((random() * 2 - 1) * Number.MAX_SAFE_INTEGER)
-      })
+      }),
+      Context.add(
+        Logger.CurrentLoggers,
+        new Set([
+          Logger.make(({ cause, logLevel, message }) =>
+            this.log(
+              name,
+              `${logLevel.toUpperCase()} ${Array.isArray(message) ? message.join(" ") : String(message)}${
+                cause.reasons.length === 0 ? "" : ` ${Cause.pretty(cause)}`
+              }`
+            )
+          )
+        ])
+      )
     )
   }
 
@@ -342,7 +360,7 @@ const makeNode = (world: World, name: string): Node => {
     start: (program) => {
       if (life?.isAlive !== true) {
         life = { isAlive: true, steps: 0, lastStep: Infinity, endings: new Set() }
-        context = world.context(life, skew)
+        context = world.context(name, life, skew)
       }
       return Effect.runForkWith(context)(program)
     },
@@ -394,13 +412,14 @@ export const run = <A, E>(program: Effect.Effect<A, E, Simulation>, options: Opt
   const simulation = Simulation.of({
     random: world.random,
     now: world.now,
+    startsAt: world.startsAt,
     node: (name) => makeNode(world, name),
     after: (delay, run) => world.set(delay, undefined, run),
     log: world.log
   })
   let exit: Exit.Exit<A, E | Stuck> | undefined
   const fiber = Effect.runForkWith(
-    Context.add(world.context(undefined, { wall: 0 }), Simulation, simulation)
+    Context.add(world.context("program", undefined, { wall: 0 }), Simulation, simulation)
   )(program)
   fiber.addObserver((ended) => {
     exit = ended

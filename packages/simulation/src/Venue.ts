@@ -18,6 +18,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { Network } from "./Network.ts"
 import * as Simulation from "./Simulation.ts"
@@ -45,11 +46,16 @@ export interface Options extends Pick<SandboxState.Options, "seed" | "limits"> {
   /** The address. Default: `http://venue`. */
   readonly address?: string
   readonly network: Network
-  /** The engine that recovers signers. It must be loaded before the simulation starts. */
-  readonly engine: typeof Secp256k1.Secp256k1.Service
   /** Chooses the fault of a request that has arrived. */
   readonly fault?: (path: Arrival["path"]) => VenueFault | undefined
 }
+
+const Fill = Schema.Struct({ oid: Schema.Finite, tid: Schema.Finite, sz: Schema.String, time: Schema.Finite })
+
+/** The members of a fill that identify it. */
+export type Fill = typeof Fill.Type
+
+const decodeFills = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(Fill)))
 
 /** A venue. */
 export interface Venue {
@@ -58,6 +64,10 @@ export interface Venue {
   readonly state: SandboxState.SandboxState["Service"]
   /** Every request that arrived, in order. */
   readonly arrivals: ReadonlyArray<Arrival>
+  /** The fills of an account according to the venue, oldest first. */
+  readonly fills: (address: string) => Effect.Effect<ReadonlyArray<Fill>>
+  /** Runs a step of the venue itself, such as a deposit or a query of its state. */
+  readonly run: <A, E>(step: (state: SandboxState.SandboxState["Service"]) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
 const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResponse => ({
@@ -73,15 +83,14 @@ const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResp
  * @category services
  */
 export const make = Effect.fnUntraced(function*(
-  { address = "http://venue", engine, fault, network, ...initial }: Options
+  { address = "http://venue", fault, network, ...initial }: Options
 ) {
   const { log, node: makeNode, now } = yield* Simulation.Simulation
   const node = makeNode("venue")
   const scope = yield* Scope.make()
   const services = yield* Fiber.join(node.start(
-    Layer.build(Layer.mergeAll(SandboxState.layer(initial), VenueProfile.layer("mainnet"))).pipe(
-      Scope.provide(scope),
-      Effect.map(Context.add(Secp256k1.Secp256k1, engine))
+    Layer.build(Layer.mergeAll(SandboxState.layer(initial), VenueProfile.layer("mainnet"), Secp256k1.layer)).pipe(
+      Scope.provide(scope)
     )
   ))
   const state = Context.get(services, SandboxState.SandboxState)
@@ -111,5 +120,21 @@ export const make = Effect.fnUntraced(function*(
     },
     accept: VenueStreams.make(state).open
   })
-  return { address, node, state, arrivals } satisfies Venue
+  return {
+    address,
+    node,
+    state,
+    arrivals,
+    fills: (address: string) =>
+      Fiber.join(node.start(
+        Effect.provideContext(
+          serveVenue("/info", Encoding.encode(Encoding.stringify({ type: "userFills", user: address }))),
+          services
+        ).pipe(
+          Effect.flatMap(({ text }) => Effect.orDie(decodeFills(text))),
+          Effect.map((fills) => fills.toReversed())
+        )
+      )),
+    run: <A, E>(step: (found: typeof state) => Effect.Effect<A, E>) => Fiber.join(node.start(step(state)))
+  } satisfies Venue
 })

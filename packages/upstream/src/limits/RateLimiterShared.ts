@@ -15,6 +15,7 @@ import type { MethodClass } from "@trigate/domain/operations/Operation"
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as SharedState from "../SharedState.ts"
@@ -222,11 +223,14 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
     let usedAt = 0
 
+    const addAlone = ({ index, once, read }: RateWindow.Slot): void => {
+      const slot = alone.get(index) ?? { index, read: 0, once: 0 }
+      alone.set(index, { index, read: slot.read + read, once: slot.once + once })
+    }
+
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
       const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
-      const slot = alone.get(index) ?? { index, read: 0, once: 0 }
-      slot[call.class] += call.cost
-      alone.set(index, slot)
+      addAlone({ index, read: 0, once: 0, [call.class]: call.cost })
       for (const oldest of alone.keys()) if (oldest < index - bounds.slots) alone.delete(oldest)
     }
 
@@ -258,7 +262,12 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
               isKnown = true
             })
           ),
-          Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
+          // also if the time of the operation is over: units that were written nevertheless count twice, which is safe
+          Effect.onExit((exit) =>
+            Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {
+              for (const slot of written.values()) addAlone(slot)
+            })
+          )
         )
       })
 

@@ -1,0 +1,270 @@
+/** The clients of the simulated gateways: bots that trade, readers, and subscribers that resume. */
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as Signer from "@trigate/signing/Signer"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Simulation from "@trigate/simulation/Simulation"
+import * as HttpServing from "@trigate/simulation/unstable/HttpServing"
+import type { Network } from "@trigate/simulation/unstable/Network"
+import { SocketLost } from "@trigate/upstream/streams/SocketTransport"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { createHash } from "node:crypto"
+
+/** The simulated time at the start. */
+export const startsAt = 1_767_225_600_000
+
+/** Milliseconds after which a client gives up a request. */
+const patience = 30_000
+
+/** What a client knows about an attempt to send an action. */
+export type Known =
+  /** The venue's response was received. */
+  | "answered"
+  /** A typed error other than `OutcomeUnknown`: the attempt was not accepted. */
+  | "refused"
+  /** `OutcomeUnknown`, or no response. */
+  | "unknown"
+
+/** An attempt to send an action. */
+export interface Attempt {
+  readonly signer: string
+  readonly nonce: number
+  readonly body: string
+  readonly from: number
+  until: number | undefined
+  known: Known | undefined
+  /** Whether the client left before the response. */
+  hasLeft: boolean
+  text: string
+}
+
+/** A signed order. */
+export interface Signed {
+  readonly signer: string
+  readonly nonce: number
+  readonly body: string
+}
+
+const privateKey = (name: string): Redacted.Redacted<`0x${string}`> =>
+  Redacted.make(`0x${createHash("sha256").update(`trigate simulation ${name}`).digest("hex")}`)
+
+const bodies = new Map<string, Signed>()
+
+/** An account that trades. */
+export interface Account {
+  readonly address: string
+  /** Signs the order with a number; `variant` selects one of several contents with the same nonce. */
+  readonly sign: (number: number, variant?: number) => Signed
+}
+
+/** Loads the signing libraries, and makes accounts. Each order is signed once in a process. */
+export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<string>) {
+  return yield* Effect.forEach(names, (name) =>
+    Effect.gen(function*() {
+      const signer = yield* Signer.makePrivateKey(privateKey(name))
+      const address = signer.address.toLowerCase()
+      const services = Layer.merge(Layer.succeed(Signer.Signer, signer), VenueProfile.layer("mainnet"))
+      const account: Account = {
+        address,
+        sign: (number, variant = 0) => {
+          const key = `${name}/${number}/${variant}`
+          const known = bodies.get(key)
+          if (known !== undefined) return known
+          const nonce = startsAt + 1000 + number
+          const isBuy = (number + variant) % 2 === 0
+          // every third order rests, the others are filled at once
+          const rests = number % 3 === 2
+          const body = Effect.runSync(Effect.provide(
+            ActionBuilder.placeOrders({
+              orders: [{
+                asset: 1,
+                side: isBuy ? "buy" : "sell",
+                priceInQuote: rests === isBuy ? "1500" : "4500",
+                sizeInBase: `0.${1 + variant}`,
+                cloid: `0x${createHash("md5").update(key).digest("hex")}`
+              }]
+            }, { nonce, expiresAfter: startsAt + 60_000 + number }),
+            services
+          ))
+          const signed = { signer: address, nonce, body: JSON.stringify(body) }
+          bodies.set(key, signed)
+          return signed
+        }
+      }
+      return account
+    }))
+}, Effect.provide(Secp256k1.layer))
+
+/** Finds the replicas that a client can call. */
+export type Replicas = () => ReadonlyArray<string>
+
+/** Makes the client of a node. */
+export const makeClient = (network: Network, node: Simulation.Node) => {
+  const http = network.http(node)
+  const send = (url: string, method: "GET" | "POST", body: string | undefined, timeout = patience) =>
+    Effect.result(http.send({
+      method,
+      url: Redacted.make(url),
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : new TextEncoder().encode(body),
+      maxAnswerBytes: 1024 * 1024,
+      timeout
+    }))
+  return {
+    send,
+    /** Sends a signed action, and records what the client then knows. */
+    attempt: Effect.fnUntraced(function*(
+      replica: string,
+      { body, nonce, signer }: Signed,
+      attempts: Array<Attempt>,
+      now: () => number,
+      timeout = patience
+    ) {
+      const attempt: Attempt = {
+        signer,
+        nonce,
+        body,
+        from: now(),
+        until: undefined,
+        known: undefined,
+        hasLeft: timeout < patience,
+        text: ""
+      }
+      attempts.push(attempt)
+      const sent = yield* send(`${replica}/exchange`, "POST", body, timeout)
+      attempt.until = now()
+      if (Result.isFailure(sent)) {
+        attempt.known = sent.failure.sent === "no" ? "refused" : "unknown"
+        attempt.text = `${sent.failure.reason} ${sent.failure.detail}`
+      } else {
+        attempt.text = HttpServing.bodyText(sent.success)
+        attempt.known = sent.success.status === 200
+          ? "answered"
+          : /"_tag":"(?:OutcomeUnknown|StillUnknown)"/u.test(attempt.text)
+          ? "unknown"
+          : "refused"
+      }
+      return attempt
+    })
+  }
+}
+
+/** The rows of account events that a subscriber has received. */
+export interface Subscriber {
+  readonly name: string
+  readonly address: string
+  /** How often each row arrived outside of snapshots, since the last report of a gap. */
+  readonly rows: Map<string, number>
+  /** Every row that arrived at all. */
+  readonly seen: Set<string>
+  readonly faults: Array<string>
+  /** The number of reported gaps. */
+  gaps: number
+  /** The time of the last row or snapshot. */
+  heardAt: number
+}
+
+const parse = (text: string): unknown => {
+  const parsed: unknown = JSON.parse(text)
+  return parsed
+}
+
+const isObject = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === "object" && value !== null
+
+const member = (value: unknown, name: string): unknown => isObject(value) ? value[name] : undefined
+
+/**
+ * Subscribes to the fills of an account at any replica, and resumes at another one after each loss. Checks the order of
+ * the events.
+ */
+export const makeSubscriber = (
+  { log, now, random }: Simulation.Simulation["Service"],
+  network: Network,
+  node: Simulation.Node,
+  address: string,
+  replicas: ReadonlyArray<string>
+) => {
+  const sockets = network.sockets(node)
+  const subscriber: Subscriber = {
+    name: node.name,
+    address,
+    rows: new Map(),
+    seen: new Set(),
+    faults: [],
+    gaps: 0,
+    heardAt: 0
+  }
+  let cursor = ""
+  let last: { readonly epoch: unknown; readonly seq: number } | undefined
+
+  const receive = (text: string): void => {
+    const frame = parse(text)
+    const channel = member(frame, "channel")
+    const data = member(frame, "data")
+    if (channel === "resume") {
+      const [epoch, seq] = [member(data, "epoch"), Number(member(data, "seq"))]
+      if (member(data, "recovered") === false) {
+        subscriber.gaps += 1
+        subscriber.rows.clear()
+        last = { epoch, seq }
+        cursor = `${String(epoch)}:${seq}`
+        log(node.name, `is told of a gap, at ${cursor}`)
+      }
+      return
+    }
+    if (channel !== "userFills") return
+    subscriber.heardAt = now()
+    const fills = member(data, "fills")
+    const isSnapshot = member(data, "isSnapshot") === true
+    const seq = Number(member(frame, "seq"))
+    const epoch = member(frame, "epoch")
+    if (epoch !== undefined && !Number.isNaN(seq)) {
+      if (!isSnapshot && last !== undefined && epoch === last.epoch && seq <= last.seq) {
+        subscriber.faults.push(`${node.name} received event ${seq} after ${last.seq}`)
+      }
+      last = { epoch, seq }
+      cursor = `${String(epoch)}:${seq}`
+    }
+    for (const fill of Array.isArray(fills) ? fills : []) {
+      const row = `${String(member(fill, "oid"))}/${String(member(fill, "tid"))}/${String(member(fill, "sz"))}`
+      subscriber.seen.add(row)
+      if (!isSnapshot) subscriber.rows.set(row, (subscriber.rows.get(row) ?? 0) + 1)
+    }
+  }
+
+  const session = Effect.gen(function*() {
+    const replica = replicas[Simulation.pickBelow(random, replicas.length)] ?? ""
+    const connection = yield* sockets.open(Redacted.make(`${replica.replace("http", "ws")}/ws?resume=${cursor}`))
+    yield* connection.send(
+      JSON.stringify({ method: "subscribe", subscription: { type: "userFills", user: address } })
+    )
+    let answeredAt = now()
+    const reading = Effect.forever(Effect.map(connection.receive, (texts) => {
+      answeredAt = now()
+      for (const text of texts) receive(text)
+    }))
+    // a client pings, and notices a silent connection
+    const pinging = Effect.forever(Effect.andThen(
+      Effect.sleep("10 seconds"),
+      Effect.suspend(() =>
+        now() - answeredAt > 15_000
+          ? Effect.fail(new SocketLost({ code: 1006, reason: "silent" }))
+          : connection.send(`{"method":"ping"}`)
+      )
+    ))
+    return yield* Effect.raceFirst(reading, pinging)
+  }).pipe(Effect.scoped)
+
+  return {
+    subscriber,
+    run: Effect.forever(Effect.andThen(
+      Effect.catchTag(session, "SocketLost", ({ code, reason }) =>
+        Effect.sync(() => log(node.name, `lost its socket: ${code} ${reason}`))),
+      Effect.suspend(() => Effect.sleep(200 + random() * 1000))
+    ))
+  }
+}

@@ -1,0 +1,101 @@
+/** The properties of a run, checked when the system has recovered. */
+import type { Attempt, Subscriber } from "./bots.ts"
+
+/** An action that the venue processed. */
+export interface Processed {
+  readonly body: string
+  readonly at: number
+}
+
+/** The signed content of a body: everything but the signature. */
+export const contentOf = (body: string): string => body.replace(/"signature":\{[^}]*\},?/u, "")
+
+const nonceOf = (body: string): string => /"nonce":(?<nonce>\d+)/u.exec(body)?.groups?.["nonce"] ?? ""
+
+const grouped = <A>(rows: Iterable<A>, keyOf: (row: A) => string): ReadonlyMap<string, ReadonlyArray<A>> => {
+  const groups = new Map<string, Array<A>>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [row])
+    else group.push(row)
+  }
+  return groups
+}
+
+const short = (content: string): string => content.slice(0, 60)
+
+/**
+ * Returns what is wrong with the actions that the venue processed, given what the clients know.
+ *
+ * - A content is processed at most as often as an attempt may have been sent.
+ * - A nonce of a signer is used for one content.
+ * - An attempt with the venue's response was processed.
+ */
+export const checkActions = (
+  attempts: ReadonlyArray<Attempt>,
+  processed: ReadonlyArray<Processed>,
+  signerOf: (body: string) => string
+): ReadonlyArray<string> => {
+  const wrong: Array<string> = []
+  const arrived = grouped(processed, ({ body }) => contentOf(body))
+  const sent = grouped(attempts, ({ body }) => contentOf(body))
+  for (const [content, rows] of arrived) {
+    const possible = (sent.get(content) ?? []).filter(({ known }) => known !== "refused")
+    if (rows.length > possible.length) {
+      wrong.push(`sent ${rows.length} times for ${possible.length} attempts that may have been sent: ${short(content)}`)
+    }
+  }
+  for (const [content, rows] of sent) {
+    const answered = rows.filter(({ known }) => known === "answered")
+    if (answered.length > 0 && !arrived.has(content)) wrong.push(`answered, but never processed: ${short(content)}`)
+  }
+  const nonces = grouped(arrived.keys(), (content) => `${signerOf(content)}:${nonceOf(content)}`)
+  for (const [nonce, contents] of nonces) {
+    if (contents.length > 1) wrong.push(`nonce ${nonce} was used for ${contents.length} contents`)
+  }
+  return wrong
+}
+
+/** Returns the attempts without an end, and those that took longer than a deadline, in milliseconds. */
+export const checkEnds = (attempts: ReadonlyArray<Attempt>, deadline: number): ReadonlyArray<string> =>
+  attempts.flatMap(({ body, from, hasLeft, until }) =>
+    until === undefined
+      ? [`never answered: ${short(body)}`]
+      : !hasLeft && until - from > deadline
+      ? [`answered after ${((until - from) / 1000).toFixed(1)} s: ${short(body)}`]
+      : []
+  )
+
+/** Returns whether the weight of the requests in any minute exceeds a limit. */
+export const checkWeight = (
+  departures: ReadonlyArray<{ readonly at: number; readonly weight: number }>,
+  limit: number
+): ReadonlyArray<string> => {
+  let sum = 0
+  let first = 0
+  let most = 0
+  let mostAt = 0
+  for (const { at, weight } of departures) {
+    sum += weight
+    for (let oldest = departures[first]; oldest !== undefined && oldest.at <= at - 60_000; oldest = departures[++first]) {
+      sum -= oldest.weight
+    }
+    if (sum > most) [most, mostAt] = [sum, at]
+  }
+  return most > limit ? [`weight ${most} of ${limit} in the minute before ${(mostAt / 1000).toFixed(1)} s`] : []
+}
+
+/** Returns what a subscriber missed of the venue's rows, and what it received twice or in a wrong order. */
+export const checkSubscriber = (
+  { faults, gaps, name, rows, seen }: Subscriber,
+  ledger: Iterable<string>
+): ReadonlyArray<string> => {
+  const missed = [...ledger].filter((row) => !seen.has(row))
+  const twice = [...rows].filter(([, count]) => count > 1)
+  return [
+    ...faults,
+    ...(missed.length > 0 ? [`${name} missed ${missed.length} rows, the first is ${missed[0]}; ${gaps} gaps were reported`] : []),
+    ...(twice.length > 0 ? [`${name} received ${twice.length} rows twice, the first is ${twice[0]?.[0]}`] : [])
+  ]
+}
