@@ -58,7 +58,7 @@ export const table: Readonly<Record<string, Package>> = {
     ]
   },
   // programs and shared stores in one process, on simulated time
-  simulation: { arrows: ["domain", "sandbox", "signing", "trading", "upstream"] },
+  simulation: { arrows: ["callers", "domain", "sandbox", "signing", "stores", "trading", "upstream"] },
   server: {
     arrows: [
       "api",
