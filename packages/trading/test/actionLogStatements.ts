@@ -108,7 +108,7 @@ export const recordEqually = Effect.fnUntraced(function*<E>(stores: readonly [re
     })
   let at = now
   let due: ReadonlyArray<Entry> = []
-  let tokens: ReadonlyArray<string> = [""]
+  let tokens: ReadonlyArray<string> = ["none"]
   for (let step = 0; step < 150; step++) {
     at += yield* Random.choice([0, 1, 1000, 30_000])
     const name = `step ${step}`

@@ -67,6 +67,51 @@ export const makeDisk = <State>(empty: () => State): Disk<State> => {
   }
 }
 
+/** The keys of a simulated Redis whose values are of one kind, with the times at which they expire. */
+export type Keys<A> = Map<string, { value: A; diesAt: number }>
+
+/** Returns the value of a key; `undefined` if it does not exist, or has expired. */
+export const getKey = <A>(keys: Keys<A>, key: string, now: number): A | undefined => {
+  const found = keys.get(key)
+  if (found === undefined || now <= found.diesAt) return found?.value
+  keys.delete(key)
+  return undefined
+}
+
+/** Sets a value, as `SET` with `PX`. */
+export const setKey = <A>(keys: Keys<A>, key: string, value: A, diesAt: number): void => {
+  keys.set(key, { value, diesAt })
+}
+
+/**
+ * Changes the members of a key. A key that does not exist is created without an expiry; a key without members ceases to
+ * exist.
+ */
+export const changeKey = <A extends { readonly size: number }>(
+  keys: Keys<A>,
+  key: string,
+  now: number,
+  empty: () => A,
+  change: (members: A) => void
+): void => {
+  const value = getKey(keys, key, now) ?? empty()
+  change(value)
+  if (value.size === 0) keys.delete(key)
+  else setKey(keys, key, value, keys.get(key)?.diesAt ?? Infinity)
+}
+
+/** Sets the expiry of a key if the key exists, as `PEXPIRE`. */
+export const expireKey = <A>(keys: Keys<A>, key: string, now: number, diesAt: number): void => {
+  const value = getKey(keys, key, now)
+  if (value !== undefined) setKey(keys, key, value, diesAt)
+}
+
+/** Sets the expiry of a key that expires earlier, or never. */
+export const prolongKey = <A>(keys: Keys<A>, key: string, diesAt: number): void => {
+  const found = keys.get(key)
+  if (found !== undefined && (found.diesAt === Infinity || found.diesAt < diesAt)) found.diesAt = diesAt
+}
+
 /** An access that a test controls, as it controls the process of a real server. */
 export interface Switched {
   readonly access: Access
