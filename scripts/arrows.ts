@@ -81,7 +81,7 @@ export const table: Readonly<Record<string, Package>> = {
   trigate: { arrows: ["cli"] },
   // gateways, the venue and the stores that they share, in one process on simulated time
   simulation: {
-    arrows: ["callers", "domain", "sandbox", "server", "signing", "tokens", "trading", "upstream"]
+    arrows: ["callers", "domain", "sandbox", "server", "signing", "stores", "tokens", "trading", "upstream"]
   },
   // what tests share: no package may import it
   testing: {

@@ -69,17 +69,52 @@ const isFault = (error: unknown): error is SqlFault =>
 const isLocked = (error: unknown): boolean =>
   isFault(error) && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
+/** What the steps of a store need. */
+export interface StepOptions<F> {
+  /** Runs before each step. */
+  readonly ready: Effect.Effect<void, F | SqlFault>
+  /** Whether the database is a SQLite file. */
+  readonly isFile: boolean
+  /** Timeout of a step. Default: none, because the caller limits the time. */
+  readonly deadline?: Duration.Input | undefined
+  /** Converts the fault of a step to the error of the store. */
+  readonly toError: (fault: StepFault) => F
+}
+
+/**
+ * Makes the function that runs steps of a store, repeated while another process has locked the SQLite file.
+ *
+ * A caller that is interrupted, or whose step is late, does not wait for the step: the step is interrupted in the
+ * background, because its interruption can take as long as the step itself. After that, `afterwards` runs.
+ */
+export const makeStep = <F>({ deadline = Duration.infinity, isFile, ready, toError }: StepOptions<F>) => {
+  const describe = (fault: SqlFault): StepFault => {
+    if (fault._tag !== "SqlError") return { reason: "malformed", tag: fault._tag, detail: fault.message }
+    const tag = fault.reason._tag
+    return { reason: "away", tag, detail: isFile ? fault.message : tag }
+  }
+  return <A, E>(effect: Effect.Effect<A, E>, afterwards: Effect.Effect<void> = Effect.void) =>
+    Effect.andThen(ready, effect).pipe(
+      Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+      Effect.catchIf(isFault, (fault) => Effect.fail(toError(describe(fault)))),
+      Effect.interruptible,
+      Effect.forkDetach({ startImmediately: true }),
+      Effect.flatMap((fiber) =>
+        Effect.onInterrupt(
+          Fiber.join(fiber),
+          () => Effect.forkDetach(Effect.andThen(Fiber.interrupt(fiber), afterwards))
+        )
+      ),
+      Effect.interruptible,
+      SharedStore.within(deadline, (detail) => toError({ reason: "away", tag: "TimeoutError", detail }))
+    )
+}
+
 /** Opens a store in the database of the context. */
 export const make = Effect.fnUntraced(
-  function*<F>({ deadline = Duration.infinity, migrations, prepare, refuseNewer, table, toError }: Options<F>) {
+  function*<F>({ deadline, migrations, prepare, refuseNewer, table, toError }: Options<F>) {
     const sql = yield* SqlClient.SqlClient
     const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
-
-    const describe = (fault: SqlFault): StepFault => {
-      if (fault._tag !== "SqlError") return { reason: "malformed", tag: fault._tag, detail: fault.message }
-      const tag = fault.reason._tag
-      return { reason: "away", tag, detail: isFile ? fault.message : tag }
-    }
 
     let isReady = migrations === undefined
     const one = yield* Semaphore.make(1)
@@ -105,28 +140,8 @@ export const make = Effect.fnUntraced(
       isReady = true
     }).pipe(Effect.provideService(SqlClient.SqlClient, sql), one.withPermits(1))
     const ready = Effect.suspend(() => isReady ? Effect.void : migrate)
-
-    /**
-     * Runs a step after the tables are ready. Repeats it while another process has locked the SQLite file.
-     *
-     * A caller that is interrupted, or whose step is late, does not wait for the step: the step is interrupted in the
-     * background, because its interruption can take as long as the step itself. After that, `afterwards` runs.
-     */
-    const step = <A, E>(effect: Effect.Effect<A, E>, afterwards: Effect.Effect<void> = Effect.void) =>
-      Effect.andThen(ready, effect).pipe(
-        Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
-        Effect.catchIf(isFault, (fault) => Effect.fail(toError(describe(fault)))),
-        Effect.interruptible,
-        Effect.forkDetach({ startImmediately: true }),
-        Effect.flatMap((fiber) =>
-          Effect.onInterrupt(
-            Fiber.join(fiber),
-            () => Effect.forkDetach(Effect.andThen(Fiber.interrupt(fiber), afterwards))
-          )
-        ),
-        Effect.interruptible,
-        SharedStore.within(deadline, (detail) => toError({ reason: "away", tag: "TimeoutError", detail }))
-      )
+    /** Runs a step after the tables are ready. See {@link makeStep}. */
+    const step = makeStep({ ready, isFile, deadline, toError })
 
     return { sql, isFile, step }
   }

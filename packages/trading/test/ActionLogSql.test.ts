@@ -1,17 +1,24 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
+import * as Access from "@trigate/simulation/unstable/stores/Access"
+import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
+import { sampleRuns, seed } from "@trigate/testing/Sample"
+import type { Counted } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog, gauges } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
+import * as Random from "effect/Random"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -20,6 +27,8 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import type { Entries } from "./actionLogStatements.ts"
+import { assertReached, recordEqually, sortEntries } from "./actionLogStatements.ts"
 import {
   day,
   isFree,
@@ -217,8 +226,73 @@ describe("the action log in SQLite", () => {
     }).pipe(quiet))
 })
 
-const postgres = (url: string, options: ActionLogSql.Options = {}) =>
-  over(Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" })), options)
+/** The statements of a log, as operations on entries; with sums of what they count. */
+const entriesOver = (database: ActionLogSql.Database): Entries<string> => {
+  const { statements, step } = database
+  const summed = (counted: ReadonlyArray<Counted>) =>
+    Record.map(Arr.groupBy(counted, ({ holder, part }) => `${part} ${holder}`), (each) => [
+      each.reduce((sum, { count }) => sum + count, 0),
+      each.reduce((sum, { bytes }) => sum + bytes, 0),
+      each.reduce((sum, { unknown }) => sum + unknown, 0),
+      Math.min(...each.map(({ oldestUnknown }) => oldestUnknown ?? Infinity)),
+      Math.min(...each.map(({ firstExpiry }) => firstExpiry))
+    ])
+  return {
+    insert: (opening, guard) => step(statements.insert(opening, guard)),
+    update: (key, guard, change) => step(statements.update(key, guard, change)),
+    move: (key, guard, lookUpAt) => step(statements.update(key, guard, { lookUpAt })),
+    find: (selection, at) => step(statements.find(selection, at)),
+    others: [
+      (at) => Effect.map(step(statements.count(at)), summed),
+      (at) => Effect.map(step(statements.find({ open: "all" }, at)), sortEntries),
+      (at) => step(statements.trim(at)),
+      (at) => step(statements.trim(at, { familiar: 2, strangers: 1 })),
+      (at, signer) => Effect.asVoid(step(statements.know(signer, at))),
+      (_, signer) => step(statements.isKnown(signer))
+    ]
+  }
+}
+
+it.effect("the statements of the action log have equal results in SQLite and in a simulated Postgres", () =>
+  Effect.gen(function*() {
+    const results = yield* Effect.forEach(Array.from({ length: sampleRuns(40) }), () =>
+      Effect.gen(function*() {
+        const path = yield* file
+        const real = yield* Effect.provide(ActionLogSql.openDatabase({}, true), sqlite(path))
+        const statements = PostgresActionLog.makeStatements(PostgresActionLog.make(), Access.direct)
+        return yield* recordEqually([entriesOver(real), entriesOver({ ...real, statements })])
+      }))
+    assertReached(results)
+  }).pipe(Random.withSeed(seed)))
+
+/** A database of the log, as a test starts it. */
+interface Server extends Pick<PostgresServer, "freeze" | "kill" | "restart" | "thaw"> {
+  readonly layer: (options: ActionLogSql.Options) => Layer.Layer<ActionLog>
+}
+
+const realServer = Effect.map(postgresServer, ({ url, ...server }): Server => ({
+  ...server,
+  layer: (options) =>
+    over(Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" })), options)
+}))
+
+const simulatedServer = Effect.sync((): Server => {
+  const { access, ...server } = Access.makeSwitched()
+  const networks = new Map<string, PostgresActionLog.Store>()
+  return {
+    ...server,
+    layer: ({ network = "mainnet", ...options }) => {
+      const store = networks.get(network) ?? PostgresActionLog.make()
+      networks.set(network, store)
+      return PostgresActionLog.layer(store, access, { countEvery: "365 days", ...options })
+    }
+  }
+})
+
+const servers = [
+  { name: "Postgres", isInstalled, start: realServer },
+  { name: "a simulated Postgres", isInstalled: true, start: simulatedServer }
+]
 
 /**
  * Asks again and again until it is so. Time passes between the questions only: no deadline ends a question, and what is
@@ -231,20 +305,20 @@ const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<void
     Effect.asVoid
   )
 
-describe.runIf(isInstalled)("the action log in Postgres", () => {
+describe.each(servers.filter((server) => server.isInstalled))("the action log in $name", ({ start }) => {
   const scope = Scope.makeUnsafe()
-  let server: PostgresServer
+  let server: Server
   let networks = 0
 
   beforeAll(async () => {
-    server = await Effect.runPromise(Scope.provide(postgresServer, scope))
+    server = await Effect.runPromise(Scope.provide(start, scope))
   }, 60_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
   suite((options) =>
     Effect.sync(() => {
       networks += 1
-      return postgres(server.url, { ...options, network: `suite-${networks}` })
+      return server.layer({ ...options, network: `suite-${networks}` })
     })
   )
 
@@ -252,7 +326,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
     Effect.gen(function*() {
       const options = { network: "shared", lease: "30 seconds" } as const
       yield* TestClock.setTime(now)
-      const elsewhere = Effect.provide(states, postgres(server.url, options))
+      const elsewhere = Effect.provide(states, server.layer(options))
       yield* Effect.gen(function*() {
         const entry = yield* open()
         assert.deepStrictEqual(yield* elsewhere, ["sent"])
@@ -260,12 +334,12 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         assert.deepStrictEqual(yield* elsewhere, ["unknown"])
         yield* entry.settle("accepted")
         assert.deepStrictEqual(yield* elsewhere, [])
-      }).pipe(Effect.provide(postgres(server.url, options)))
+      }).pipe(Effect.provide(server.layer(options)))
     }))
 
   it.effect("is one log for all replicas: of claims at the same time one wins, and each knows what the other sent", () =>
     Effect.gen(function*() {
-      const replica = () => postgres(server.url, { network: "replicas", lease: "30 seconds" })
+      const replica = () => server.layer({ network: "replicas", lease: "30 seconds" })
       yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
         const elsewhere = yield* Layer.build(replica())
@@ -289,7 +363,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
 
   it.effect("takes what a replica that crashed had sent as unknown after the lease, and nothing late from it", () =>
     Effect.gen(function*() {
-      const replica = () => postgres(server.url, { network: "crashed", lease: "30 seconds" })
+      const replica = () => server.layer({ network: "crashed", lease: "30 seconds" })
       yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
         const crashed = yield* Effect.provide(open(), yield* Layer.build(replica()))
@@ -308,7 +382,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
 
   it.effect("shows each replica in its gauges what one that crashed has left, and since when", () =>
     Effect.gen(function*() {
-      const replica = () => postgres(server.url, { network: "gauges", lease: "30 seconds", countEvery: "15 seconds" })
+      const replica = () => server.layer({ network: "gauges", lease: "30 seconds", countEvery: "15 seconds" })
       yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
         const crashed = yield* Effect.provideService(Layer.build(replica()), Metric.MetricRegistry, new Map())
@@ -351,7 +425,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         assert.sameMembers([...yield* texts], ["before", "after"])
         assert.isTrue(yield* isFree({ text: "other", nonce: now + 1 }))
         assert.isFalse(yield* isFree({ text: "other" }))
-      }).pipe(Effect.provide(postgres(server.url, { network: "hanging" })))
+      }).pipe(Effect.provide(server.layer({ network: "hanging" })))
     }).pipe(quiet))
 
   it.effect("keeps its entries over a crash of the server, and settles later what it could not settle then", () =>
@@ -372,7 +446,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         yield* settled("accepted", { text: "broken" })
         assert.deepStrictEqual(yield* texts, [])
         assert.isTrue(yield* ActionLog.use((log) => log.isUp))
-      }).pipe(Effect.provide(postgres(server.url, { network: "crashing" })))
+      }).pipe(Effect.provide(server.layer({ network: "crashing" })))
     }).pipe(quiet))
 
   it.effect("starts without its server", () =>
@@ -388,6 +462,6 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         yield* server.restart
         yield* until(Effect.map(settled("unknown"), () => true))
         assert.deepStrictEqual(yield* states, ["unknown"])
-      }).pipe(Effect.provide(postgres(server.url, { network: "late" })))
+      }).pipe(Effect.provide(server.layer({ network: "late" })))
     }).pipe(quiet))
 })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Caller } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import * as Access from "@trigate/simulation/unstable/stores/Access"
-import * as RateLimitStore from "@trigate/simulation/unstable/stores/RateLimitStore"
+import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { RedisServer } from "@trigate/testing/RedisServer"
@@ -86,7 +86,7 @@ const realServer = Effect.map(redisServer, ({ url, ...server }): Server => {
 })
 
 const simulatedServer = Effect.sync((): Server => {
-  const store = RateLimitStore.makeRateLimits()
+  const store = RedisRateLimits.make()
   const { access, freeze, kill, restart, thaw } = Access.makeSwitched()
   const clear = Effect.sync(store.clear)
   return {
@@ -94,7 +94,7 @@ const simulatedServer = Effect.sync((): Server => {
     freeze,
     thaw,
     restart: Effect.andThen(clear, restart),
-    layer: (options) => RateLimitStore.rateLimiterLayer(store, access, options),
+    layer: (options) => RedisRateLimits.layer(store, access, options),
     flush: clear,
     held: Effect.sync(() =>
       Object.fromEntries(
@@ -465,7 +465,7 @@ describe.runIf(isInstalled)("rate limits in Redis", () => {
       const outcomes = yield* Effect.forEach(Array.from({ length: sampleRuns(40) }), (_, run) => {
         // nothing expires, as in the real Redis, in which hardly any time passes
         const still: Access.Access = (operation) => Effect.sync(() => operation(0))
-        const model = RateLimitStore.rateLimitDriver(RateLimitStore.makeRateLimits(), still)
+        const model = RedisRateLimits.makeDriver(RedisRateLimits.make(), still)
         return countEqually(RateLimiterRedis.makeDriver(redis, `run-${run}:`), model)
       })
       const reached = outcomes.reduce((all, each) => all.union(each), new Set<string>())

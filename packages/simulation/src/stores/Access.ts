@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import { RedisError } from "effect/persistence/Redis"
+import { ConnectionError, SqlError } from "effect/sql/SqlError"
 
 /** The store did not confirm an operation: it is unreachable, or the connection was lost. `detail` is the reason. */
 export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: string }> {}
@@ -28,15 +29,21 @@ export type Access = <A>(operation: (now: number) => A) => Effect.Effect<A, Stor
 /** The access of a test: without latency, by the `Clock` of the context. */
 export const direct: Access = (operation) => Effect.map(Clock.currentTimeMillis, operation)
 
-/** Converts a failed access to the error of an unreachable Redis. */
-export const toRedisError = ({ detail }: StoreAway): RedisError => new RedisError({ cause: detail })
-
 /** Runs an operation of a simulated Redis. */
 export const redis = <A>(access: Access, operation: (now: number) => A): Effect.Effect<A, RedisError> =>
-  Effect.mapError(access(operation), toRedisError)
+  Effect.mapError(access(operation), ({ detail }) => new RedisError({ cause: detail }))
+
+/** Runs a statement of a simulated Postgres. */
+export const sql = <A>(access: Access, statement: (now: number) => A): Effect.Effect<A, SqlError> =>
+  Effect.mapError(
+    access(statement),
+    ({ detail }) => new SqlError({ reason: new ConnectionError({ cause: detail, message: detail }) })
+  )
 
 /** The state of a store, as on its disk. */
 export interface Disk<State> {
+  /** Returns the current state, which operations change in place. */
+  readonly current: () => State
   /** Returns a copy of the state. */
   readonly snapshot: () => State
   /** Replaces the state, as a restart from an old snapshot does. */
@@ -45,8 +52,8 @@ export interface Disk<State> {
   readonly clear: () => void
 }
 
-/** Makes the state of a store, and the function that returns the current state. */
-export const makeDisk = <State>(empty: () => State): Disk<State> & { readonly current: () => State } => {
+/** Makes the state of a store. Its members must be plain data, maps and sets. */
+export const makeDisk = <State>(empty: () => State): Disk<State> => {
   let state = empty()
   return {
     current: () => state,
@@ -58,6 +65,51 @@ export const makeDisk = <State>(empty: () => State): Disk<State> & { readonly cu
       state = empty()
     }
   }
+}
+
+/** The keys of a simulated Redis whose values are of one kind, with the times at which they expire. */
+export type Keys<A> = Map<string, { value: A; diesAt: number }>
+
+/** Returns the value of a key; `undefined` if it does not exist, or has expired. */
+export const getKey = <A>(keys: Keys<A>, key: string, now: number): A | undefined => {
+  const found = keys.get(key)
+  if (found === undefined || now <= found.diesAt) return found?.value
+  keys.delete(key)
+  return undefined
+}
+
+/** Sets a value, as `SET` with `PX`. */
+export const setKey = <A>(keys: Keys<A>, key: string, value: A, diesAt: number): void => {
+  keys.set(key, { value, diesAt })
+}
+
+/**
+ * Changes the members of a key. A key that does not exist is created without an expiry; a key without members ceases to
+ * exist.
+ */
+export const changeKey = <A extends { readonly size: number }>(
+  keys: Keys<A>,
+  key: string,
+  now: number,
+  empty: () => A,
+  change: (members: A) => void
+): void => {
+  const value = getKey(keys, key, now) ?? empty()
+  change(value)
+  if (value.size === 0) keys.delete(key)
+  else setKey(keys, key, value, keys.get(key)?.diesAt ?? Infinity)
+}
+
+/** Sets the expiry of a key if the key exists, as `PEXPIRE`. */
+export const expireKey = <A>(keys: Keys<A>, key: string, now: number, diesAt: number): void => {
+  const value = getKey(keys, key, now)
+  if (value !== undefined) setKey(keys, key, value, diesAt)
+}
+
+/** Sets the expiry of a key that expires earlier, or never. */
+export const prolongKey = <A>(keys: Keys<A>, key: string, diesAt: number): void => {
+  const found = keys.get(key)
+  if (found !== undefined && (found.diesAt === Infinity || found.diesAt < diesAt)) found.diesAt = diesAt
 }
 
 /** An access that a test controls, as it controls the process of a real server. */

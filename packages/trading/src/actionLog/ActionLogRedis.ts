@@ -47,6 +47,41 @@ export interface Options extends ActionLog.Options {
   readonly alone?: boolean
 }
 
+/** The end of an attempt, or of the search for its outcome, and the number of settled entries to retain. */
+export interface Ending extends Pick<Extract<ActionLog.Change, { readonly state: unknown }>, "settled" | "state"> {
+  readonly part: LoggedAction.Part
+  /** The number of settled entries of this part that are retained. */
+  readonly settledCapacity: number
+}
+
+/** The entries that replicas share. Each operation is atomic. */
+export interface SharedEntries {
+  /** Adds an entry in state `sent`; see {@link ActionLog.Driver}. */
+  readonly insert: (
+    opening: ActionLog.Opening,
+    guard: LoggedAction.Guard
+  ) => Effect.Effect<"new" | "repeat" | ActionLog.Standing, SharedState.StoreFault>
+  /** Changes the state of an entry if it meets the condition. Returns whether it did. */
+  readonly update: (
+    key: LoggedAction.EntryKey,
+    guard: LoggedAction.Guard,
+    ending: Ending
+  ) => Effect.Effect<boolean, SharedState.StoreFault>
+  /** Changes the time of an entry's next lookup if it is still `from`. Returns whether it was. */
+  readonly move: (
+    key: LoggedAction.EntryKey,
+    from: number | undefined,
+    to: number | undefined
+  ) => Effect.Effect<boolean, SharedState.StoreFault>
+  readonly find: (
+    selection: ActionReference | { readonly due: number }
+  ) => Effect.Effect<ReadonlyArray<LoggedAction.Entry>, SharedState.StoreFault>
+  readonly isKnown: (signer: string) => Effect.Effect<boolean, SharedState.StoreFault>
+  readonly know: (signer: string) => Effect.Effect<void, SharedState.StoreFault>
+  /** Succeeds if the store is reachable. */
+  readonly ping: Effect.Effect<unknown, SharedState.StoreFault>
+}
+
 const unsharedCounter = ActionLog.metrics.actionLogUnshared.series({})
 const awayGauge = ActionLog.metrics.actionLogDegraded.series({})
 
@@ -135,13 +170,10 @@ return 'new'`
   }
 ).withReturnType<unknown>()
 
-interface UpdateArguments extends Pick<Extract<ActionLog.Change, { readonly state: unknown }>, "settled" | "state"> {
+interface UpdateArguments extends Ending {
   readonly prefix: string
   readonly key: LoggedAction.EntryKey
   readonly guard: LoggedAction.Guard
-  readonly part: LoggedAction.Part
-  /** The number of settled entries of this part that are retained. */
-  readonly settledCapacity: number
 }
 
 const updateScript = Redis.script(
@@ -326,8 +358,32 @@ const unreachable = "is unreachable (Redis is not connected, or did not respond 
 /** Returns whether the entry of a key is shared: an action without a signer is only in the memory of its process. */
 const isShared = ({ claimant }: LoggedAction.EntryKey): boolean => isAddress(claimant)
 
-const makeDriver = Effect.fnUntraced(function*(options: Options) {
-  const redis = yield* Redis.Redis
+/** Returns the shared entries in a Redis. */
+export const makeEntries = (redis: Redis.Redis["Service"], prefix: string): SharedEntries => {
+  const signerKey = (signer: string) => `${prefix}signer:${signer}`
+  const evaluateInsert = redis.eval(insertScript)
+  const evaluateUpdate = redis.eval(updateScript)
+  const evaluateMove = redis.eval(moveScript)
+  const evaluateFind = redis.eval(findScript)
+  const isCounted = (answered: Effect.Effect<unknown, Redis.RedisError>) =>
+    Effect.map(Effect.flatMap(answered, (answer) => decodeCount(answer)), (count) => count > 0)
+  return {
+    insert: (opening, guard) =>
+      Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => decodeInserted(answer)),
+    update: (key, guard, ending) => isCounted(evaluateUpdate({ prefix, key, guard, ...ending })),
+    move: (key, from, to) => isCounted(evaluateMove({ prefix, key, from, to })),
+    find: (selection) =>
+      Effect.map(
+        Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => decodeFound(answer)),
+        (rows) => rows.map(entryFrom)
+      ),
+    isKnown: (signer) => isCounted(redis.send("EXISTS", signerKey(signer))),
+    know: (signer) => Effect.asVoid(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor))),
+    ping: redis.send("PING")
+  }
+}
+
+const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">, entries: SharedEntries) {
   const own = ActionLogMemory.makeDriver()
   const { alone = false } = options
   const scope = yield* Effect.scope
@@ -339,12 +395,6 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
   const { settledCapacity } = ActionLog.resolveLimits(options)
-  const prefix = options.prefix ?? "trigate:{actions}:"
-  const signerKey = (signer: string) => `${prefix}signer:${signer}`
-  const evaluateInsert = redis.eval(insertScript)
-  const evaluateUpdate = redis.eval(updateScript)
-  const evaluateMove = redis.eval(moveScript)
-  const evaluateFind = redis.eval(findScript)
 
   /** Runs an operation in Redis within the deadline of a step. */
   const inTime = <A>(asked: Effect.Effect<A, SharedState.StoreFault>) =>
@@ -354,14 +404,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     key: LoggedAction.EntryKey,
     guard: LoggedAction.Guard,
     { part = "familiar", settled, state }: Extract<ActionLog.Change, { readonly state: unknown }>
-  ) =>
-    Effect.map(
-      Effect.flatMap(
-        evaluateUpdate({ prefix, key, guard, state, settled, part, settledCapacity: settledCapacity[part] }),
-        (answer) => decodeCount(answer)
-      ),
-      (count) => count > 0
-    )
+  ) => entries.update(key, guard, { state, settled, part, settledCapacity: settledCapacity[part] })
 
   const insertShared = Effect.fnUntraced(function*(
     opening: ActionLog.Opening,
@@ -374,9 +417,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       ({ state: LoggedAction.nextState("sent", answer === "repeat", "released") ?? "unknown" }) as const
     const revertOwn = own.update(key, attempt, revert(mine))
     const asking = yield* Effect.forkIn(
-      Effect.interruptible(
-        Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => decodeInserted(answer))
-      ),
+      Effect.interruptible(entries.insert(opening, guard)),
       scope,
       { startImmediately: true }
     )
@@ -408,17 +449,9 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     return answer === "new" ? mine : answer
   })
 
-  const select = (selection: ActionReference | { readonly due: number }) =>
-    inTime(Effect.map(
-      Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => decodeFound(answer)),
-      (rows) => rows.map(entryFrom)
-    ))
+  const select = (selection: ActionReference | { readonly due: number }) => inTime(entries.find(selection))
 
-  const know = (signer: string) =>
-    shared.orElse(
-      Effect.asVoid(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor))),
-      Effect.void
-    )
+  const know = (signer: string) => shared.orElse(entries.know(signer), Effect.void)
 
   /** Reads the outcomes that other replicas determined for actions of this process. */
   const learnOutcomes = Effect.fnUntraced(function*(now: number) {
@@ -443,12 +476,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     update: Effect.fnUntraced(function*(key, guard, change) {
       const ofOwn = own.update(key, guard, change)
       if (!isShared(key)) return yield* ofOwn
-      if ("lookUpAt" in change) {
-        return (yield* inTime(Effect.flatMap(
-          evaluateMove({ prefix, key, from: guard.lookUpAt, to: change.lookUpAt }),
-          (answer) => decodeCount(answer)
-        ))) > 0
-      }
+      if ("lookUpAt" in change) return yield* inTime(entries.move(key, guard.lookUpAt, change.lookUpAt))
       // an operator removes an action only from the list of one process
       if (change.state === "forgotten") return yield* ofOwn
       // the end of an attempt counts in this process, even while Redis is unreachable
@@ -471,19 +499,12 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
         : (yield* own.find(selection, now)).filter(({ signer }) => signer === undefined)
     }),
     // while Redis is unreachable, a signer counts as unknown
-    isKnown: (signer) =>
-      Effect.map(
-        shared.orElse(
-          Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count)),
-          Effect.succeed(0)
-        ),
-        (count) => count > 0
-      ),
+    isKnown: (signer) => shared.orElse(entries.isKnown(signer), Effect.succeed(false)),
     know,
     step: identity,
     write: identity,
     isUp: Effect.tap(
-      shared.orElse(Effect.as(redis.send("PING"), true), Effect.succeed(false)),
+      shared.orElse(Effect.as(entries.ping, true), Effect.succeed(false)),
       (up) => Metric.update(awayGauge, alone || up ? 0 : 1)
     ),
     untilTurn: Effect.sleep(ActionLog.turnEvery)
@@ -491,8 +512,9 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
   return driver
 })
 
-const make = Effect.fnUntraced(function*(options: Options) {
-  const { log, recount } = yield* ActionLog.make(yield* makeDriver(options), options)
+/** Makes the action log of one process over the shared entries. */
+export const make = Effect.fnUntraced(function*(options: Omit<Options, "prefix">, entries: SharedEntries) {
+  const { log, recount } = yield* ActionLog.make(yield* makeDriver(options, entries), options)
   return ActionLog.ActionLog.of({
     ...log,
     claim: Effect.fn("ActionLog.claim")(log.claim),
@@ -515,5 +537,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * export const shared = Layer.provide(ActionLogRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, Redis.Redis> =>
-  Layer.effect(ActionLog.ActionLog, make(options))
+export const layer = (
+  { prefix = "trigate:{actions}:", ...options }: Options = {}
+): Layer.Layer<ActionLog.ActionLog, never, Redis.Redis> =>
+  Layer.effect(
+    ActionLog.ActionLog,
+    Effect.flatMap(Redis.Redis, (redis) => make(options, makeEntries(redis, prefix)))
+  )

@@ -133,9 +133,37 @@ const entryFrom = ({ body, claimant, settled, vault, ...row }: typeof Found.Type
   vault: vault ?? undefined
 })
 
+/** The default timeout of one step in the database. */
+export const defaultDeadline = "1 second"
+
 const hasRows = (rows: ReadonlyArray<unknown>): boolean => rows.length > 0
 
-const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
+/** The statements of an action log. Each of them is atomic, except that only the first part of an insertion is. */
+export interface Statements
+  extends
+    Pick<ActionLog.Driver<SqlStore.SqlFault>, "count" | "find" | "insert" | "isKnown" | "know" | "trim" | "update">
+{
+  /** Succeeds if the database is reachable. */
+  readonly ping: Effect.Effect<unknown, SqlStore.SqlFault>
+}
+
+/** A database with the tables of an action log. */
+export interface Database {
+  readonly isFile: boolean
+  readonly statements: Statements
+  /** Runs statements within the deadline. Fails with the reason. */
+  readonly step: <A>(
+    statements: Effect.Effect<A, SqlStore.SqlFault>,
+    afterwards?: Effect.Effect<void>
+  ) => Effect.Effect<A, string>
+}
+
+/** Converts a failed step to the reason why the log cannot be used. */
+export const toReason = ({ detail, reason, tag }: SqlStore.StepFault): string =>
+  reason === "away" ? `is unreachable (${detail})` : `is not readable (${tag})`
+
+/** Opens the action log in the database of the context. `prepare`: whether to create the tables on first use. */
+export const openDatabase = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const network = options.network ?? "mainnet"
   const { isFile, sql, step } = yield* SqlStore.make({
     table: "trigate_migrations",
@@ -154,12 +182,8 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
             : Effect.void
       }
       : {}),
-    deadline: options.deadline ?? "1 second",
-    toError: ({ detail, reason, tag }) => reason === "away" ? `is unreachable (${detail})` : `is not readable (${tag})`
-  })
-  const outage = SharedStore.makeOutage(ActionLog.metrics.actionLogDegraded.series({}), {
-    away: (why: string) => Effect.logError(`Signed actions are refused: the action log ${why}`),
-    back: Effect.logInfo("The action log is reachable again")
+    deadline: options.deadline ?? defaultDeadline,
+    toError: toReason
   })
 
   const ours = sql`network = ${network}`
@@ -213,7 +237,6 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     selection: ActionLog.Selection,
     now: number
   ): Effect.fn.Return<ReadonlyArray<LoggedAction.Entry>, SqlStore.SqlFault> {
-    if ("due" in selection && outage.isAway()) return []
     // a tool can list the actions of an earlier version, whose table lacks the later columns
     const later = "open" in selection
       ? sql`0 AS "lookUpAt", NULL AS settled, NULL AS vault`
@@ -317,9 +340,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     return gone.length
   })
 
-  const driver: ActionLog.Driver<SqlStore.SqlFault> = {
-    backing: isFile ? "SQLite" : "Postgres",
-    isLocal: false,
+  const statements: Statements = {
     insert,
     update,
     find,
@@ -338,6 +359,27 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     know: (signer, now) =>
       sql`INSERT INTO trigate_signers ${sql.insert({ network, signer, accepted_at: now })}
         ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
+    ping: sql`SELECT 1`
+  }
+  const database: Database = { isFile, statements, step }
+  return database
+})
+
+/** Makes the driver of an action log in a database. */
+const makeDriver = (
+  { isFile, statements: { ping, ...statements }, step }: Database,
+  prepare: boolean
+): ActionLog.Driver<SqlStore.SqlFault> => {
+  const outage = SharedStore.makeOutage(ActionLog.metrics.actionLogDegraded.series({}), {
+    away: (why: string) => Effect.logError(`Signed actions are refused: the action log ${why}`),
+    back: Effect.logInfo("The action log is reachable again")
+  })
+  return {
+    ...statements,
+    backing: isFile ? "SQLite" : "Postgres",
+    isLocal: false,
+    find: (selection, now) =>
+      "due" in selection && outage.isAway() ? Effect.succeed([]) : statements.find(selection, now),
     step,
     write: (operations, late = Effect.void) =>
       outage.observe(step(operations, late)).pipe(
@@ -348,15 +390,15 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     // a file that can be read may refuse writes, for example if the disk is full, so a successful read does not reset
     // the outage of a file
     isUp: Effect.map(
-      Effect.isSuccess(isFile ? step(sql`SELECT 1`) : outage.observe(step(sql`SELECT 1`))),
+      Effect.isSuccess(isFile ? step(ping) : outage.observe(step(ping))),
       (answers) => answers && !outage.isAway()
     )
   }
-  return driver
-})
+}
 
-const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
-  const { log } = yield* ActionLog.make(yield* makeDriver(options, prepare), options)
+/** Makes the action log over a database. `prepare`: whether the log sends actions, or only a tool reads it. */
+export const make = Effect.fnUntraced(function*(options: Options, database: Database, prepare: boolean) {
+  const { log } = yield* ActionLog.make(makeDriver(database, prepare), options)
   return ActionLog.ActionLog.of({ ...log, claim: Effect.fn("ActionLog.claim")(log.claim) })
 })
 
@@ -385,7 +427,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
  * ```
  */
 export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
-  Layer.effect(ActionLog.ActionLog, make(options, true))
+  Layer.effect(
+    ActionLog.ActionLog,
+    Effect.flatMap(openDatabase(options, true), (database) => make(options, database, true))
+  )
 
 /**
  * Provides the action log for a tool that does not send actions, such as `trigate actions`. Creates no table, and
@@ -395,4 +440,7 @@ export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, n
  * @category layers
  */
 export const layerExisting = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
-  Layer.effect(ActionLog.ActionLog, make(options, false))
+  Layer.effect(
+    ActionLog.ActionLog,
+    Effect.flatMap(openDatabase(options, false), (database) => make(options, database, false))
+  )

@@ -273,59 +273,37 @@ const refund = ({ callers, window }: Counted, { caller, units, ...counted }: Rat
 /** The counters of each limit, by its name and its slots. */
 export type State = Map<string, Counted>
 
-/** The rate limits in one simulated Redis. `now` is the wall clock of the store. */
-export interface RateLimitStore extends Access.Disk<State> {
-  readonly take: (
-    limit: RateLimiterShared.SharedLimit,
-    taking: RateLimiterShared.Taking,
-    now: number
-  ) => RateLimiterShared.Taken
-  readonly join: (limit: RateLimiterShared.SharedLimit, joining: RateLimiterShared.Joining, now: number) => boolean
-  readonly report: (
-    limit: RateLimiterShared.SharedLimit,
-    id: string,
-    at: number,
-    now: number
-  ) => ReadonlyArray<RateLimiterShared.SlotUnits> | undefined
-  readonly refund: (limit: RateLimiterShared.SharedLimit, refunded: RateLimiterShared.Refund, now: number) => void
-  readonly refundPace: (limit: RateLimiterShared.SharedLimit, units: number, now: number) => void
-}
+/** The rate limits in one simulated Redis. */
+export type Store = Access.Disk<State>
 
 /** Makes the store. Replicas that use it share their limits. */
-export const makeRateLimits = (): RateLimitStore => {
-  const { current, ...disk } = Access.makeDisk((): State => new Map())
-  const countedAt = ({ bounds, name }: RateLimiterShared.SharedLimit, now: number): Counted => {
-    const key = `${name}:${bounds.slots}x${bounds.width}`
-    const counted = current().get(key) ?? empty()
-    current().set(key, counted)
-    expire(counted, now)
-    return counted
-  }
+export const make = (): Store => Access.makeDisk((): State => new Map())
+
+/** Returns the driver of one replica. */
+export const makeDriver = ({ current }: Store, access: Access.Access): RateLimiterShared.Driver => (limit) => {
+  const key = `${limit.name}:${limit.bounds.slots}x${limit.bounds.width}`
+  const run = <A>(operation: (counted: Counted, now: number) => A) =>
+    Access.redis(access, (now) => {
+      const counted = current().get(key) ?? empty()
+      current().set(key, counted)
+      expire(counted, now)
+      return operation(counted, now)
+    })
   return {
-    ...disk,
-    take: (limit, taking, now) => take(countedAt(limit, now), limit, taking, now),
-    join: (limit, joining, now) => join(countedAt(limit, now), limit, joining, now),
-    report: (limit, id, at, now) => report(countedAt(limit, now), limit, id, at, now),
-    refund: (limit, refunded, now) => refund(countedAt(limit, now), refunded),
-    refundPace: (limit, units, now) => {
-      const { pace } = countedAt(limit, now)
-      if (pace.level !== undefined) pace.level += units
-    }
+    take: (taking) => run((counted, now) => take(counted, limit, taking, now)),
+    join: (joining) => run((counted, now) => join(counted, limit, joining, now)),
+    report: (id, at) => run((counted, now) => report(counted, limit, id, at, now)),
+    refund: (refunded) => run((counted) => refund(counted, refunded)),
+    refundPace: (units) =>
+      run(({ pace }) => {
+        if (pace.level !== undefined) pace.level += units
+      })
   }
 }
 
-/** Returns the driver of one replica. */
-export const rateLimitDriver = (store: RateLimitStore, access: Access.Access): RateLimiterShared.Driver => (limit) => ({
-  take: (taking) => Access.redis(access, (now) => store.take(limit, taking, now)),
-  join: (joining) => Access.redis(access, (now) => store.join(limit, joining, now)),
-  report: (id, at) => Access.redis(access, (now) => store.report(limit, id, at, now)),
-  refund: (refunded) => Access.redis(access, (now) => store.refund(limit, refunded, now)),
-  refundPace: (units) => Access.redis(access, (now) => store.refundPace(limit, units, now))
-})
-
 /** Provides the rate limiter of one replica. */
-export const rateLimiterLayer = (
-  store: RateLimitStore,
+export const layer = (
+  store: Store,
   access: Access.Access,
   limits: RateLimiterShared.Options
-): Layer.Layer<RateLimiter> => Layer.effect(RateLimiter, RateLimiterShared.make(limits, rateLimitDriver(store, access)))
+): Layer.Layer<RateLimiter> => Layer.effect(RateLimiter, RateLimiterShared.make(limits, makeDriver(store, access)))
