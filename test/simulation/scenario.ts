@@ -34,11 +34,12 @@ export interface Fault {
 export const kinds = [
   "kill",
   "stop",
-  "storeAway",
-  "storeSlow",
-  "storeEmptied",
-  "storeLosesConfirmations",
-  "storeLosesOperations",
+  "redisAway",
+  "redisEmptied",
+  "postgresAway",
+  "storesSlow",
+  "storesLoseConfirmations",
+  "storesLoseOperations",
   "venueLimited",
   "venueBroken",
   "venueSlow",
@@ -70,6 +71,12 @@ const httpFaults: { readonly [Kind in FaultKind]?: Network.HttpFault } = {
   responsesCut: "cut",
   requestsLate: "late"
 }
+
+const storeFaults = {
+  storesSlow: "slowness",
+  storesLoseConfirmations: "lostConfirmations",
+  storesLoseOperations: "lostOperations"
+} as const
 
 const names = ["gateway-1", "gateway-2"] as const
 
@@ -163,8 +170,12 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
     })
     for (const { address } of accounts) yield* venue.run(({ trading }) => Effect.orDie(trading.depositUsd(address, "100000")))
 
-    const store = yield* StoreServer.make("store")
-    const shared = makeStores()
+    const redis = yield* StoreServer.make("redis")
+    const postgres = yield* StoreServer.make("postgres")
+    // an emptied Redis forgets the used nonces, so it has no action log in plans that empty it
+    const inPostgres = random() < 0.5 || faults.some(({ kind }) => kind === "redisEmptied")
+    const shared = makeStores(redis, inPostgres ? postgres : undefined)
+    log("program", `the action log is in ${inPostgres ? "Postgres" : "Redis"}`)
     const replicas = names.map((name) => {
       const node = makeNode(name)
       let scope: Scope.Closeable | undefined
@@ -177,7 +188,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
             network,
             node,
             address: `http://${name}`,
-            stores: shared.of(store.access),
+            stores: shared.forReplica(),
             environment
           }),
           own
@@ -228,37 +239,28 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
             replica.restartAfter(fault.lasts)
           }
           return end()
-        case "storeAway":
+        case "redisAway":
+        case "postgresAway":
+        case "redisEmptied": {
+          const server = fault.kind === "postgresAway" ? postgres : redis
           reached.add(fault.kind)
-          store.fault.isAway = true
+          server.fault.isAway = true
+          if (fault.kind === "redisEmptied") shared.emptyRedis()
           return end(() => {
-            store.fault.isAway = false
+            server.fault.isAway = false
           })
-        case "storeEmptied":
+        }
+        case "storesSlow":
+        case "storesLoseConfirmations":
+        case "storesLoseOperations": {
           reached.add(fault.kind)
-          store.fault.isAway = true
-          shared.clear()
+          const member = storeFaults[fault.kind]
+          const value = fault.kind === "storesSlow" ? fault.share * 2000 : fault.share
+          for (const server of [redis, postgres]) server.fault[member] = value
           return end(() => {
-            store.fault.isAway = false
+            for (const server of [redis, postgres]) server.fault[member] = 0
           })
-        case "storeSlow":
-          reached.add(fault.kind)
-          store.fault.slowness = fault.share * 2000
-          return end(() => {
-            store.fault.slowness = 0
-          })
-        case "storeLosesConfirmations":
-          reached.add(fault.kind)
-          store.fault.lostConfirmations = fault.share
-          return end(() => {
-            store.fault.lostConfirmations = 0
-          })
-        case "storeLosesOperations":
-          reached.add(fault.kind)
-          store.fault.lostOperations = fault.share
-          return end(() => {
-            store.fault.lostOperations = 0
-          })
+        }
         case "socketsClosed":
         case "socketsSilent":
           if (network.breakSockets(fault.share, fault.kind === "socketsSilent") > 0) reached.add(fault.kind)

@@ -1,20 +1,31 @@
-/** The stores that the simulated replicas share. */
+/** The stores that the simulated replicas share: those of a Redis, and optionally a Postgres for the action log. */
+import type { StoreServer } from "@trigate/simulation/unstable/StoreServer"
 import type { Stores } from "@trigate/simulation/unstable/Gateway"
 import * as Gateway from "@trigate/simulation/unstable/Gateway"
-import type { Access } from "@trigate/simulation/unstable/stores/Access"
-import * as RateLimitStore from "@trigate/simulation/unstable/stores/RateLimitStore"
+import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
+import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
+import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 
-/** Makes the stores, and what a replica uses of them. */
-export const makeStores = () => {
-  const rateLimits = RateLimitStore.makeRateLimits()
+/** Makes the stores, and what a replica uses of them. With `postgres`, the action log is in Postgres. */
+export const makeStores = (redis: StoreServer, postgres: StoreServer | undefined) => {
+  const rateLimits = RedisRateLimits.make()
+  const inRedis = RedisActionLog.make()
+  const inPostgres = PostgresActionLog.make()
   return {
-    /** Empties the stores that production has in Redis, as a restart without data does. */
-    clear: () => rateLimits.clear(),
-    of: (access: Access): Stores => ({
+    /** Empties Redis, as a restart without data does. */
+    emptyRedis: () => {
+      rateLimits.clear()
+      inRedis.clear()
+    },
+    /** Makes the stores of one replica. */
+    forReplica: (): Stores => ({
       ...Gateway.memoryStores(),
+      actionLog: postgres === undefined
+        ? RedisActionLog.layer(inRedis, redis.access, { lease: "25 seconds" })
+        : PostgresActionLog.layer(inPostgres, postgres.access, { lease: "25 seconds" }),
       rateLimits: (settings, windows) =>
-        RateLimitStore.rateLimiterLayer(rateLimits, access, { ...RateLimiter.toLimits(settings), windows })
+        RedisRateLimits.layer(rateLimits, redis.access, { ...RateLimiter.toLimits(settings), windows })
     })
   }
 }
