@@ -33,6 +33,7 @@ export interface Attempt {
   readonly signer: string
   readonly nonce: number
   readonly body: string
+  readonly replica: string
   readonly from: number
   until: number | undefined
   known: Known | undefined
@@ -127,6 +128,7 @@ export const makeClient = (network: Network, node: Simulation.Node) => {
         signer,
         nonce,
         body,
+        replica,
         from: now(),
         until: undefined,
         known: undefined,

@@ -5,12 +5,13 @@ import type { Attempt, Subscriber } from "./bots.ts"
 export interface Processed {
   readonly body: string
   readonly at: number
+  readonly answer: string
 }
 
 /** The signed content of a body: everything but the signature. */
 export const contentOf = (body: string): string => body.replace(/"signature":\{[^}]*\},?/u, "")
 
-const nonceOf = (body: string): string => /"nonce":(?<nonce>\d+)/u.exec(body)?.groups?.["nonce"] ?? ""
+export const nonceOf = (body: string): string => /"nonce":(?<nonce>\d+)/u.exec(body)?.groups?.["nonce"] ?? ""
 
 const grouped = <A>(rows: Iterable<A>, keyOf: (row: A) => string): ReadonlyMap<string, ReadonlyArray<A>> => {
   const groups = new Map<string, Array<A>>()
@@ -99,3 +100,37 @@ export const checkSubscriber = (
     ...(twice.length > 0 ? [`${name} received ${twice.length} rows twice, the first is ${twice[0]?.[0]}`] : [])
   ]
 }
+
+/** The state of an action according to a gateway; `missing` if its log does not have the action. */
+export interface Recorded {
+  readonly signer: string
+  readonly nonce: string
+  readonly state: string
+}
+
+/**
+ * Returns where the action log of the gateways and the venue differ. Every outcome must be known, since each order has a
+ * client order ID and has expired.
+ */
+export const checkOutcomes = (
+  recorded: ReadonlyArray<Recorded>,
+  processed: ReadonlyArray<Processed>,
+  attempts: ReadonlyArray<Attempt>
+): ReadonlyArray<string> =>
+  recorded.flatMap(({ nonce, signer, state }) => {
+    const own = attempts.filter((attempt) => attempt.signer === signer && String(attempt.nonce) === nonce)
+    const bodies = new Set(own.map(({ body }) => body))
+    const isPlaced = processed.some(({ answer, body }) => bodies.has(body) && /"(?:resting|filled)"/u.test(answer))
+    const named = `${signer}:${nonce}`
+    switch (state) {
+      case "accepted":
+        return isPlaced ? [] : [`${named} is accepted in the log, and the venue has not placed it`]
+      case "rejected":
+      case "neverArrived":
+        return isPlaced ? [`${named} is ${state} in the log, and the venue has placed it`] : []
+      case "missing":
+        return processed.some(({ body }) => bodies.has(body)) ? [`${named} is not in the log, and the venue processed it`] : []
+      default:
+        return [`${named} is still ${state}`]
+    }
+  })

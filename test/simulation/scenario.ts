@@ -5,6 +5,7 @@
  */
 import * as Simulation from "@trigate/simulation/Simulation"
 import * as Gateway from "@trigate/simulation/unstable/Gateway"
+import * as HttpServing from "@trigate/simulation/unstable/HttpServing"
 import * as Network from "@trigate/simulation/unstable/Network"
 import type { Findings, Scenario } from "@trigate/simulation/unstable/Plan"
 import * as StoreServer from "@trigate/simulation/unstable/StoreServer"
@@ -13,9 +14,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type Account, type Attempt, makeClient, makeSubscriber, startsAt } from "./bots.ts"
-import { checkActions, checkEnds, checkSubscriber, checkWeight, contentOf } from "./properties.ts"
+import { checkActions, checkEnds, checkOutcomes, checkSubscriber, checkWeight, contentOf } from "./properties.ts"
 import { makeStores } from "./stores.ts"
 
 /** A fault of a plan: what fails, from when, and for how many milliseconds. */
@@ -94,7 +96,8 @@ const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
 
 /** A seed's load: how often clients send, and which of them read. */
 const environment = {
-  TRIGATE_TRADING_API_URL: "http://venue",
+  // two addresses of one venue
+  TRIGATE_TRADING_API_URL: "http://venue,http://venue-b",
   TRIGATE_TRADING_API_WEIGHT: String(weightLimit)
 }
 
@@ -112,7 +115,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
   plan,
   describe: ({ at, kind, lasts, replica, share }) =>
     `${(at / 1000).toFixed(3)} s: ${kind} for ${(lasts / 1000).toFixed(3)} s, replica ${replica + 1}, share ${share.toFixed(2)}`,
-  mustReach: kinds,
+  mustReach: [...kinds, "ordersRead", "outcome accepted", "outcome rejected", "outcome neverArrived", "outcome missing"],
   options: (seed) => ({ startsAt, yields: seed % 2 === 0 ? 0 : 0.01 }),
   run: Effect.fnUntraced(function*(faults) {
     const simulation = yield* Simulation.Simulation
@@ -129,7 +132,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
 
     const network = yield* Network.make({
       fault: (from, to, { body, url }) => {
-        if (to !== "venue") return undefined
+        if (!to.startsWith("venue")) return undefined
         const choose = (): Network.HttpFault | undefined => {
           for (const fault of current) {
             const chosen = httpFaults[fault.kind]
@@ -151,6 +154,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
     })
     const venue = yield* Venue.make({
       network,
+      addresses: ["http://venue", "http://venue-b"],
       seed: "simulation",
       fault: () => {
         if (happens("venueLimited")) {
@@ -293,6 +297,20 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       node.start(made.run)
       return made.subscriber
     })
+    /** Reads the orders after one was placed: a response from before the action must not be served. */
+    const readBack = Effect.fnUntraced(function*(
+      { send }: ReturnType<typeof makeClient>,
+      { replica, text }: Attempt,
+      user: string
+    ) {
+      const oid = /"resting":\{"oid":(?<oid>\d+)/u.exec(text)?.groups?.["oid"]
+      if (oid === undefined) return
+      const read = yield* send(`${replica}/info`, "POST", JSON.stringify({ type: "openOrders", user }))
+      if (Result.isFailure(read) || read.success.status !== 200) return
+      reached.add("ordersRead")
+      const orders = HttpServing.bodyText(read.success)
+      if (!orders.includes(`"oid":${oid}`)) violations.push(`${replica} served orders without ${oid}, which it had placed`)
+    })
     const bots = accounts.map((account, at) => {
       const node = makeNode(`bot-${at + 1}`)
       const client = makeClient(network, node)
@@ -303,6 +321,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
           if (leaves) reached.add("clientsLeave")
           const attempt = yield* client.attempt(any(), signed, attempts, now, leaves ? 1 + random() * 50 : undefined)
           log(node.name, `${attempt.known} ${number}/${variant}: ${attempt.text.slice(0, 160)}`)
+          if (attempt.known === "answered" && random() < 0.3) yield* readBack(client, attempt, account.address)
           if (attempt.known === "answered" || attempt.text.includes("NonceAlreadyUsed")) return
           yield* Effect.sleep(500 + random() * 3000)
         }
@@ -345,10 +364,22 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
     }
     yield* Effect.sleep("10 seconds")
 
+    const named = new Map(attempts.map(({ nonce, signer }) => [`${signer}:${nonce}`, { nonce: String(nonce), signer }]))
+    const outcomes = makeClient(network, makeNode("check-outcomes"))
+    const recorded = yield* Effect.forEach(named.values(), ({ nonce, signer }) =>
+      Effect.map(outcomes.send(`${any()}/actions?signer=${signer}&nonce=${nonce}`, "GET", undefined), (found) => {
+        const text = Result.isFailure(found) ? found.failure.detail : HttpServing.bodyText(found.success)
+        const state = /"state":"(?<state>\w+)"/u.exec(text)?.groups?.["state"] ??
+          (text.includes("ActionNotFound") ? "missing" : text.slice(0, 200))
+        reached.add(`outcome ${state}`)
+        return { nonce, signer, state }
+      }))
+    const processed = venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200)
     const ledgers = yield* Effect.forEach(accounts, ({ address }) =>
       Effect.map(venue.fills(address), (fills) => fills.map(({ oid, sz, tid }) => `${oid}/${tid}/${sz}`)))
     violations.push(
-      ...checkActions(attempts, venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200), (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""),
+      ...checkActions(attempts, processed, (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""),
+      ...checkOutcomes(recorded, processed, attempts),
       ...checkEnds(attempts, 25_000),
       ...checkWeight(departures, weightLimit),
       ...subscribers.flatMap((subscriber, at) => checkSubscriber(subscriber, ledgers[at] ?? []))

@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type { Network } from "./Network.ts"
+import type { Network, Server } from "./Network.ts"
 import * as Simulation from "./Simulation.ts"
 
 /** A request that arrived at the venue. */
@@ -29,8 +29,9 @@ export interface Arrival {
   readonly at: number
   readonly path: "/exchange" | "/info"
   readonly body: string
-  /** The HTTP status of the venue's response. */
+  /** The HTTP status of the venue's response, and its text. */
   readonly status: number
+  readonly answer: string
 }
 
 /** How the venue refuses a request, or serves it late. */
@@ -43,8 +44,8 @@ export interface VenueFault {
 
 /** The options of a venue. */
 export interface Options extends Pick<SandboxState.Options, "seed" | "limits"> {
-  /** The address. Default: `http://venue`. */
-  readonly address?: string
+  /** The addresses. Default: `http://venue`. */
+  readonly addresses?: ReadonlyArray<string>
   readonly network: Network
   /** Chooses the fault of a request that has arrived. */
   readonly fault?: (path: Arrival["path"]) => VenueFault | undefined
@@ -59,7 +60,6 @@ const decodeFills = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Arra
 
 /** A venue. */
 export interface Venue {
-  readonly address: string
   readonly node: Simulation.Node
   readonly state: SandboxState.SandboxState["Service"]
   /** Every request that arrived, in order. */
@@ -83,7 +83,7 @@ const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResp
  * @category services
  */
 export const make = Effect.fnUntraced(function*(
-  { address = "http://venue", fault, network, ...initial }: Options
+  { addresses = ["http://venue"], fault, network, ...initial }: Options
 ) {
   const { log, node: makeNode, now } = yield* Simulation.Simulation
   const node = makeNode("venue")
@@ -106,22 +106,22 @@ export const make = Effect.fnUntraced(function*(
     return chosen?.delay === undefined ? answer : Effect.delay(answer, chosen.delay)
   }
 
-  network.serve(address, {
+  const server: Server = {
     node,
     http: ({ body = new Uint8Array(), url }: TransportRequest) => {
       const path = new URL(Redacted.value(url)).pathname === "/exchange" ? "/exchange" : "/info"
       // a client that disconnects does not stop the venue
       return Effect.uninterruptible(Effect.map(served(path, body), (response) => {
         const text = Encoding.decodeLossy(body)
-        arrivals.push({ at: now(), path, body: text, status: response.status })
-        if (path === "/exchange") log(node.name, `${response.status} ${path} ${text.slice(0, 120)}`)
+        arrivals.push({ at: now(), path, body: text, status: response.status, answer: path === "/exchange" ? response.text : "" })
+        if (path === "/exchange") log(node.name, `${response.status} ${text.slice(0, 160)} -> ${response.text.slice(0, 120)}`)
         return toTransport(response)
       }))
     },
     accept: VenueStreams.make(state).open
-  })
+  }
+  for (const address of addresses) network.serve(address, server)
   return {
-    address,
     node,
     state,
     arrivals,

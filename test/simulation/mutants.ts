@@ -1,0 +1,143 @@
+/**
+ * Faults put into the code, one at a time, that the simulation must find: `npm run simulate -- --mutants` runs each until
+ * a seed fails. Each replaces one text of a source file.
+ */
+
+/** A fault in the code. */
+export interface Mutant {
+  readonly name: string
+  /** The file, from the root of the repository. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
+  /** Whether this project had the fault once. */
+  readonly isReal?: true
+}
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "an action is claimed after it was sent",
+    file: "packages/trading/src/actionLog/LoggedAction.ts",
+    from: `Effect.acquireUseRelease(log.claim(sending), use, (claim) => claim.settle("unknown"))`,
+    to: `Effect.flatMap(use({ isRepeat: false, settle: () => Effect.void }), (a) => Effect.as(log.claim(sending), a))`
+  },
+  {
+    name: "other content may use a nonce of unknown outcome",
+    file: "packages/trading/src/actionLog/LoggedAction.ts",
+    from: `(guard.fingerprint ?? entry.fingerprint) === entry.fingerprint &&`,
+    to: ``
+  },
+  {
+    name: "an action can be sent again while it is in flight",
+    file: "packages/trading/src/actionLog/LoggedAction.ts",
+    from: `return state === undefined || state === "unknown" ? "sent" : undefined`,
+    to: `return state === undefined || state === "unknown" || state === "sent" ? "sent" : undefined`
+  },
+  {
+    name: "a broken connection counts as not sent",
+    file: "packages/upstream/src/attempts/Attempts.ts",
+    from: `if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`,
+    to: `if (sent === "no" || reason === "Broken") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`
+  },
+  {
+    name: "an action goes to the next address after a timeout",
+    file: "packages/upstream/src/attempts/Attempts.ts",
+    from: `          return yield* outcomeUnknown(target, call, identity, sending.detail)`,
+    to: `          if (index === targets.length - 1) return yield* outcomeUnknown(target, call, identity, sending.detail)
+          lastDetail = sending.detail
+          break`
+  },
+  {
+    name: "an unknown outcome frees the nonce",
+    file: "packages/trading/src/Exchange.ts",
+    from: `yield* settle(isUnknown ? "unknown" : "released")`,
+    to: `yield* settle("released")`
+  },
+  {
+    name: "a client that leaves interrupts the request to the venue",
+    file: "packages/trading/src/Exchange.ts",
+    from: `const sent = detached(sendOnce(admitted, requestId))`,
+    to: `const sent = sendOnce(admitted, requestId)`
+  },
+  {
+    name: "an interrupted attempt frees the nonce",
+    file: "packages/trading/src/actionLog/LoggedAction.ts",
+    from: `(claim) => claim.settle("unknown"))`,
+    to: `(claim) => claim.settle("released"))`
+  },
+  {
+    name: "a refused repeat counts as rejected",
+    file: "packages/trading/src/actionLog/LoggedAction.ts",
+    from: `return isRepeat ? "unknown" : "rejected"`,
+    to: `return "rejected"`
+  },
+  {
+    name: "an order that the venue does not know has never arrived",
+    file: "packages/trading/src/actionLog/ActionSettlement.ts",
+    from: `order.timestamp >= openedAt - clockTolerance`,
+    to: `false`
+  },
+  {
+    name: "orders from before an action are served after it",
+    file: "packages/trading/src/Exchange.ts",
+    from: `if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")`,
+    to: ``
+  },
+  {
+    name: "probes take no weight",
+    file: "packages/upstream/src/attempts/OutlierDetection.ts",
+    from: `{ onFailure: () => Effect.undefined, onSuccess: () => probe(address, true) }`,
+    to: `{ onFailure: () => probe(address, true), onSuccess: (permits) => (permits.refund(2), probe(address, true)) }`,
+    isReal: true
+  },
+  {
+    name: "the weight of an outage is forgotten if it cannot be written",
+    file: "packages/upstream/src/limits/RateLimiterShared.ts",
+    from: `Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {`,
+    to: `Exit.isSuccess(exit) || exit.cause.reasons.some((reason) => reason._tag === "Interrupt") ? Effect.void : Effect.sync(() => {`,
+    isReal: true
+  },
+  {
+    name: "each replica uses the whole limit while Redis is away",
+    file: "packages/upstream/src/limits/RateLimiterShared.ts",
+    from: `Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))`,
+    to: `Effect.sync(() => ({ part: 1, started: started(clock) }))`
+  },
+  {
+    name: "a refund is made twice",
+    file: "packages/upstream/src/attempts/Attempts.ts",
+    from: `permits.refund(RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended))`,
+    to: `permits.refund(2 * (RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended)))`
+  },
+  {
+    name: "the weight of a request without a response is refunded",
+    file: "packages/upstream/src/attempts/Attempts.ts",
+    from: `if (outcome === "not_sent") return 0`,
+    to: `if (outcome === "not_sent" || outcome === "timeout" || outcome === "broken") return 0`
+  },
+  {
+    name: "fills are told apart by their tid alone, of a second",
+    file: "packages/domain/src/streams/AccountSubscriptions.ts",
+    from: `const fillKey = ["oid", "tid"] as const`,
+    to: `const fillKey = ["time"] as const`,
+    isReal: true
+  },
+  {
+    name: "a refill begins at the last row, without overlap",
+    file: "packages/upstream/src/internal/streams/TopicConnections.ts",
+    from: `const since = (shared.rows.newest?.time ?? liveSince) - clockMargin`,
+    to: `const since = (shared.rows.newest?.time ?? liveSince) + 1000`
+  },
+  {
+    name: "a silent connection is never noticed",
+    file: "packages/upstream/src/streams/SocketTransport.ts",
+    from: `if (askedAt !== undefined && at - askedAt >= answerWithin) {`,
+    to: `if (askedAt !== undefined && at - askedAt >= 1e9) {`
+  },
+  {
+    name: "a lost stream is not refilled",
+    file: "packages/trading/src/streams/Streams.ts",
+    from: `return Effect.map(rowsFrom(start), (rows) => ({`,
+    to: `return Effect.map(Effect.as(rowsFrom(start), [] as ReadonlyArray<string>), (rows) => ({`
+  }
+]
