@@ -114,6 +114,21 @@ export interface Bounds {
 /** The default maximum size and age of the event log. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
+/** Entries to append at the time `at`, if the lease with this token is valid and the log ends at `after`. */
+export interface Appending {
+  readonly token: number
+  readonly after: number
+  readonly at: number
+  readonly bounds: Bounds
+  readonly entries: ReadonlyArray<NewEntry>
+}
+
+/** The position of the newest entry of a log. */
+export interface Position {
+  readonly epoch: string
+  readonly seq: number
+}
+
 /** How long the lease of the event log lasts without a renewal, in milliseconds. */
 export const leaseFor = 5000
 

@@ -22,11 +22,27 @@ export interface Options {
   readonly bounds?: EventStore.Bounds
 }
 
+/** A failed command. */
+export type CommandFault = Redis.RedisError | Schema.SchemaError
+
+/** The commands of the event log. Each of them is atomic. See {@link EventStore.EventStore}. */
+export interface Commands {
+  /** Acquires or renews the lease. `epoch` is the name of the log's new epoch, if it begins one. */
+  readonly lease: (owner: string, epoch: string) => Effect.Effect<number | undefined, CommandFault>
+  readonly release: (token: number) => Effect.Effect<unknown, CommandFault>
+  /** Returns the log's position after the entries; `undefined` if the lease is lost. */
+  readonly append: (appending: EventStore.Appending) => Effect.Effect<EventStore.Position | undefined, CommandFault>
+  /** Returns the log after a sequence number. The IDs of rows are those that were stored. */
+  readonly readAfter: (seq: number) => Effect.Effect<EventStore.Tail, CommandFault>
+  readonly want: (user: string, until: number) => Effect.Effect<unknown, CommandFault>
+  readonly wanted: (now: number) => Effect.Effect<ReadonlyArray<string>, CommandFault>
+}
+
 /** Maximum number of entries in one read. */
-const mostRead = 500
+export const mostRead = 500
 
 /** The maximum number of expired entries that one write drops. */
-const mostExpired = 100
+export const mostExpired = 100
 
 const leaseScript = Redis.script(
   (lease: string, tokens: string, head: string, owner: string, millis: number, epoch: string) => [
@@ -135,30 +151,20 @@ const decodeAppended = Schema.decodeUnknownEffect(Schema.String)
 const decodeUsers = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, prefix = "trigate:{events}:" }: Options) {
-  const redis = yield* Redis.Redis
+/** Returns the commands of the event log in a Redis. */
+export const makeCommands = (redis: Redis.Redis["Service"], prefix: string): Commands => {
   const key = (name: string) => `${prefix}${name}`
-
-  const unavailable = (detail: string) => new EventStore.EventStoreUnavailable({ detail })
-  const inTime = SharedStore.within("1 second", unavailable)
-  const step = <A>(effect: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
-    inTime(Effect.mapError(effect, ({ _tag, message }) => unavailable(`${_tag}: ${message}`)))
-
-  return EventStore.EventStore.of({
-    backing: "Redis",
-    lease: (owner) =>
-      EventStore.makeName.pipe(
-        Effect.flatMap((epoch) =>
-          step(Effect.flatMap(
-            redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, epoch),
-            decodeAppended
-          ))
+  return {
+    lease: (owner, epoch) =>
+      Effect.map(
+        Effect.flatMap(
+          redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, epoch),
+          decodeAppended
         ),
-        Effect.map((token) => token === "" ? undefined : Number(token))
+        (token) => token === "" ? undefined : Number(token)
       ),
-    release: (token) => Effect.asVoid(step(redis.eval(releaseScript)(key("lease"), token))),
-    append: Effect.fnUntraced(function*(token, after, entries) {
-      const at = yield* Clock.currentTimeMillis
+    release: (token) => redis.eval(releaseScript)(key("lease"), token),
+    append: ({ after, at, bounds, entries, token }) => {
       const values = entries.flatMap((entry) => [
         entry.kind,
         entry.user,
@@ -167,44 +173,75 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
         encodeRows(entry.rows)
       ])
       const keys = [key("lease"), key("head"), key("log"), key("begun")]
-      const appended = yield* step(Effect.flatMap(
-        redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, after, ...values]),
-        decodeAppended
-      ))
-      if (appended === "") return yield* new EventStore.LeaseLost()
-      const [epoch = "", seq] = appended.split(" ")
-      return { epoch, seq: Number(seq), at }
-    }),
+      return Effect.map(
+        Effect.flatMap(
+          redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, after, ...values]),
+          decodeAppended
+        ),
+        (appended) => {
+          if (appended === "") return undefined
+          const [epoch = "", seq] = appended.split(" ")
+          return { epoch, seq: Number(seq) }
+        }
+      )
+    },
     readAfter: (seq) =>
       Effect.map(
-        step(Effect.flatMap(
+        Effect.flatMap(
           redis.eval(readScript)(key("head"), key("begun"), key("log"), `${seq}-0`, mostRead),
           decodeTail
-        )),
+        ),
         ({ begun = [], entries = [], ...tail }) => ({
           ...tail,
-          entries: entries.map(EventStore.restored),
+          entries,
           begun: new Map(begun.map((text) => {
             const [user = "", seq, at] = text.split(" ")
             return [user, { seq: Number(seq), at: Number(at) }]
           }))
         })
       ),
-    want: (user) =>
+    want: (user, until) => redis.send("ZADD", key("wanted"), String(until), user),
+    wanted: (now) =>
       Effect.flatMap(
-        Clock.currentTimeMillis,
-        (now) => Effect.asVoid(step(redis.send("ZADD", key("wanted"), String(now + EventStore.wantFor), user)))
-      ),
-    wanted: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      step(Effect.flatMap(
         Effect.andThen(
           redis.send("ZREMRANGEBYSCORE", key("wanted"), "-inf", String(now)),
           redis.send("ZRANGE", key("wanted"), "0", "-1")
         ),
         decodeUsers
-      )))
+      )
+  }
+}
+
+/** Makes the event store of one replica over the commands. */
+export const make = (commands: Commands, bounds = EventStore.defaultBounds): EventStore.EventStore["Service"] => {
+  const unavailable = (detail: string) => new EventStore.EventStoreUnavailable({ detail })
+  const inTime = SharedStore.within("1 second", unavailable)
+  const step = <A>(effect: Effect.Effect<A, CommandFault>) =>
+    inTime(Effect.mapError(effect, ({ _tag, message }) => unavailable(`${_tag}: ${message}`)))
+
+  return EventStore.EventStore.of({
+    backing: "Redis",
+    lease: (owner) => Effect.flatMap(EventStore.makeName, (epoch) => step(commands.lease(owner, epoch))),
+    release: (token) => Effect.asVoid(step(commands.release(token))),
+    append: Effect.fnUntraced(function*(token, after, entries) {
+      const at = yield* Clock.currentTimeMillis
+      const appended = yield* step(commands.append({ token, after, at, bounds, entries }))
+      if (appended === undefined) return yield* new EventStore.LeaseLost()
+      return { ...appended, at }
+    }),
+    readAfter: (seq) =>
+      Effect.map(
+        step(commands.readAfter(seq)),
+        (tail) => ({ ...tail, entries: tail.entries.map(EventStore.restored) })
+      ),
+    want: (user) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => Effect.asVoid(step(commands.want(user, now + EventStore.wantFor)))
+      ),
+    wanted: Effect.flatMap(Clock.currentTimeMillis, (now) => step(commands.wanted(now)))
   })
-})
+}
 
 /**
  * Provides the event log in the Redis of the context. Layers with the same `prefix` share the log, so set a different
@@ -221,5 +258,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
  * export const shared = Layer.provide(EventStoreRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<EventStore.EventStore, never, Redis.Redis> =>
-  Layer.effect(EventStore.EventStore, make(options))
+export const layer = (
+  { bounds, prefix = "trigate:{events}:" }: Options = {}
+): Layer.Layer<EventStore.EventStore, never, Redis.Redis> =>
+  Layer.effect(
+    EventStore.EventStore,
+    Effect.map(Redis.Redis, (redis) => make(makeCommands(redis, prefix), bounds))
+  )

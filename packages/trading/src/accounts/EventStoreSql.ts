@@ -22,7 +22,7 @@ export interface Options {
 }
 
 /** Maximum number of entries in one read. */
-const maxRead = 500
+export const maxRead = 500
 
 /** Maximum number of entries that one statement inserts: a statement accepts 65 535 parameters, and an entry has 8. */
 const maxInserted = 1000
@@ -87,7 +87,37 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, network = "mainnet" }: Options) {
+/** The statements of the event log. Each of them is atomic. See {@link EventStore.EventStore}. */
+export interface Statements {
+  readonly lease: (owner: string) => Effect.Effect<number | undefined, SqlStore.SqlFault>
+  readonly release: (token: number) => Effect.Effect<unknown, SqlStore.SqlFault>
+  /** Returns the log's position after the entries; `undefined` if the lease is lost. */
+  readonly append: (
+    appending: EventStore.Appending
+  ) => Effect.Effect<EventStore.Position | undefined, SqlStore.SqlFault>
+  /** Returns the log after a sequence number. The IDs of rows are those that were stored. */
+  readonly readAfter: (seq: number) => Effect.Effect<EventStore.Tail | undefined, SqlStore.SqlFault>
+  readonly want: (user: string, until: number) => Effect.Effect<unknown, SqlStore.SqlFault>
+  readonly wanted: (now: number) => Effect.Effect<ReadonlyArray<string>, SqlStore.SqlFault>
+}
+
+/** A database with the tables of an event log. */
+export interface Database {
+  readonly statements: Statements
+  /** Runs statements within the deadline. */
+  readonly step: <A>(
+    statements: Effect.Effect<A, SqlStore.SqlFault>
+  ) => Effect.Effect<A, EventStore.EventStoreUnavailable>
+}
+
+/** The timeout of one step, and the conversion of its faults. */
+export const stepOptions = {
+  deadline: "1 second",
+  toError: ({ tag }: SqlStore.StepFault) => new EventStore.EventStoreUnavailable({ detail: tag })
+} as const
+
+/** Opens the event log in the database of the context. Creates its tables on first use. */
+export const openDatabase = Effect.fnUntraced(function*(network: string) {
   const newEpoch = yield* EventStore.makeName
   const { sql, step } = yield* SqlStore.make({
     table: "trigate_event_log_migrations",
@@ -95,8 +125,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     prepare: (sql) =>
       sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
         VALUES (${network}, ${newEpoch}, 0, 0, 0, 0) ON CONFLICT DO NOTHING`,
-    deadline: "1 second",
-    toError: ({ tag }) => new EventStore.EventStoreUnavailable({ detail: tag })
+    ...stepOptions
   })
   const now = sql.literal("(extract(epoch FROM clock_timestamp()) * 1000)::float8")
 
@@ -127,7 +156,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
       WHERE network = ${network} AND account = ${user}`
 
   /** Drops the oldest entries beyond the limits of the event log. */
-  const trim = (seq: number, at: number) =>
+  const trim = (seq: number, at: number, bounds: EventStore.Bounds) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
           ${seq - bounds.rows}::bigint,
@@ -136,26 +165,24 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
       )
       UPDATE trigate_event_logs SET start = greatest(start, (SELECT max(seq) FROM dropped)) WHERE network = ${network}`
 
-  return EventStore.EventStore.of({
-    backing: "Postgres",
+  const statements: Statements = {
     lease: (owner) =>
-      step(Effect.flatMap(
-        sql`UPDATE trigate_event_logs SET
+      Effect.map(
+        Effect.flatMap(
+          sql`UPDATE trigate_event_logs SET
             token = CASE WHEN owner = ${owner} AND leased_until > ${now} THEN token ELSE token + 1 END,
             owner = ${owner},
             leased_until = ${now} + ${EventStore.leaseFor}::float8
           WHERE network = ${network} AND (owner IS NULL OR owner = ${owner} OR leased_until <= ${now})
           RETURNING token::text`,
-        decodeLease
-      )).pipe(Effect.map(([leased]) => leased?.token)),
-    release: (token) =>
-      Effect.asVoid(
-        step(sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`)
+          decodeLease
+        ),
+        ([leased]) => leased?.token
       ),
-    append: Effect.fnUntraced(function*(token, after, entries) {
-      const at = yield* Clock.currentTimeMillis
-      const seq = after + EventStore.totalSpan(entries)
-      const appended = yield* step(sql.withTransaction(Effect.gen(function*() {
+    release: (token) => sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`,
+    append: ({ after, at, bounds, entries, token }) =>
+      sql.withTransaction(Effect.gen(function*() {
+        const seq = after + EventStore.totalSpan(entries)
         const [log] = yield* decodeAppended(
           yield* sql`SELECT epoch, seq::text FROM trigate_event_logs
             WHERE network = ${network} AND token = ${token} AND owner IS NOT NULL AND leased_until > ${now} FOR UPDATE`
@@ -170,15 +197,13 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
           if (entry.kind === "begin") yield* begin(entry)
           if (entry.kind === "end") yield* end(entry)
         }
-        yield* trim(seq, at)
+        yield* trim(seq, at, bounds)
         return { epoch: log.epoch, seq }
-      })))
-      if (appended === undefined) return yield* new EventStore.LeaseLost()
-      return { ...appended, at }
-    }),
-    readAfter: Effect.fnUntraced(function*(after) {
-      const [tail] = yield* step(Effect.flatMap(
-        sql`SELECT epoch, seq::text, start::text,
+      })),
+    readAfter: (after) =>
+      Effect.map(
+        Effect.flatMap(
+          sql`SELECT epoch, seq::text, start::text,
             (SELECT coalesce(json_agg(json_build_object('user', account, 'seq', begun_seq, 'at', begun_at)), '[]')::text
               FROM trigate_event_accounts WHERE network = ${network} AND begun_seq IS NOT NULL) AS begun,
             (SELECT coalesce(json_agg(json_build_object(
@@ -188,31 +213,55 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
                 SELECT * FROM trigate_event_entries WHERE network = ${network} AND seq > ${after} ORDER BY seq LIMIT ${maxRead}
               ) AS entries) AS entries
           FROM trigate_event_logs WHERE network = ${network}`,
-        decodeTail
-      ))
+          decodeTail
+        ),
+        ([tail]) => tail && { ...tail, begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun])) }
+      ),
+    want: (user, until) =>
+      sql`INSERT INTO trigate_event_accounts (network, account, wanted_until) VALUES (${network}, ${user}, ${until})
+            ON CONFLICT (network, account) DO UPDATE SET wanted_until = excluded.wanted_until`,
+    wanted: (at) =>
+      Effect.map(
+        Effect.flatMap(
+          sql`SELECT account FROM trigate_event_accounts WHERE network = ${network} AND wanted_until > ${at} ORDER BY account`,
+          decodeAccounts
+        ),
+        (rows) => rows.map(({ account }) => account)
+      )
+  }
+  const database: Database = { statements, step }
+  return database
+})
+
+/** Makes the event store of one replica over a database. */
+export const make = (
+  { statements, step }: Database,
+  bounds = EventStore.defaultBounds
+): EventStore.EventStore["Service"] =>
+  EventStore.EventStore.of({
+    backing: "Postgres",
+    lease: (owner) => step(statements.lease(owner)),
+    release: (token) => Effect.asVoid(step(statements.release(token))),
+    append: Effect.fnUntraced(function*(token, after, entries) {
+      const at = yield* Clock.currentTimeMillis
+      const appended = yield* step(statements.append({ token, after, at, bounds, entries }))
+      if (appended === undefined) return yield* new EventStore.LeaseLost()
+      return { ...appended, at }
+    }),
+    readAfter: Effect.fnUntraced(function*(after) {
+      const tail = yield* step(statements.readAfter(after))
       if (tail === undefined) {
         return yield* new EventStore.EventStoreUnavailable({ detail: "the database contains no event log" })
       }
-      return {
-        ...tail,
-        entries: tail.entries.map(EventStore.restored),
-        begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun]))
-      }
+      return { ...tail, entries: tail.entries.map(EventStore.restored) }
     }),
     want: (user) =>
-      Effect.flatMap(Clock.currentTimeMillis, (at) =>
-        Effect.asVoid(step(
-          sql`INSERT INTO trigate_event_accounts (network, account, wanted_until)
-            VALUES (${network}, ${user}, ${at + EventStore.wantFor})
-            ON CONFLICT (network, account) DO UPDATE SET wanted_until = excluded.wanted_until`
-        ))),
-    wanted: Effect.flatMap(Clock.currentTimeMillis, (at) =>
-      step(Effect.flatMap(
-        sql`SELECT account FROM trigate_event_accounts WHERE network = ${network} AND wanted_until > ${at} ORDER BY account`,
-        decodeAccounts
-      ))).pipe(Effect.map((rows) => rows.map(({ account }) => account)))
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (at) => Effect.asVoid(step(statements.want(user, at + EventStore.wantFor)))
+      ),
+    wanted: Effect.flatMap(Clock.currentTimeMillis, (at) => step(statements.wanted(at)))
   })
-})
 
 /**
  * Provides the event log in the Postgres of the context. Creates its tables on first use.
@@ -231,5 +280,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
  * )
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<EventStore.EventStore, never, SqlClient.SqlClient> =>
-  Layer.effect(EventStore.EventStore, make(options))
+export const layer = (
+  { bounds, network = "mainnet" }: Options = {}
+): Layer.Layer<EventStore.EventStore, never, SqlClient.SqlClient> =>
+  Layer.effect(EventStore.EventStore, Effect.map(openDatabase(network), (database) => make(database, bounds)))
