@@ -139,5 +139,47 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/trading/src/streams/Streams.ts",
     from: `return Effect.map(rowsFrom(start), (rows) => ({`,
     to: `return Effect.map(Effect.as(rowsFrom(start), [] as ReadonlyArray<string>), (rows) => ({`
+  },
+  {
+    name: "a resumed stream begins at the newest event instead of the caller's last",
+    file: "packages/trading/src/streams/ResumableSeat.ts",
+    from: "for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })",
+    to: "for (const entry of log.after(log.head.seq, user, topic.name)) backlog.push({ entry, topic })"
+  },
+  {
+    name: "a resumed stream repeats the caller's last event",
+    file: "packages/trading/src/streams/ResumableSeat.ts",
+    from: "for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })",
+    to: "for (const entry of log.after(resumed.seq - 1, user, topic.name)) backlog.push({ entry, topic })"
+  },
+  {
+    name: "rows that the log has are appended again",
+    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    from: "const rows = earlier.unseen(log.unseen(user, name, entry.rows))",
+    to: "const rows = entry.rows"
+  },
+  {
+    name: "a gap is not reported when a position is older than the log",
+    file: "packages/trading/src/streams/ResumableSeat.ts",
+    from: "if (resumed !== undefined && (since === undefined || resumed.seq < since)) withdraw()",
+    to: ""
+  },
+  {
+    name: "the lease of the event log is renewed late",
+    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    from: `const electEvery = (role: Role): number => role === "reader" ? 250 : 1000`,
+    to: `const electEvery = (role: Role): number => role === "reader" ? 250 : 9000`
+  },
+  {
+    name: "a replica that has lost the lease continues to write",
+    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    from: `if (error._tag === "LeaseLost") return ownership.lose`,
+    to: `if (error._tag === "LeaseLost") return Effect.void`
+  },
+  {
+    name: "events of another epoch are appended to the own log",
+    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    from: "if (epoch !== log.head.epoch) return ownership.lose",
+    to: ""
   }
 ]

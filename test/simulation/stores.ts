@@ -2,6 +2,7 @@
 import type { StoreServer } from "@trigate/simulation/unstable/StoreServer"
 import type { Stores } from "@trigate/simulation/unstable/Gateway"
 import * as Gateway from "@trigate/simulation/unstable/Gateway"
+import * as EventLogs from "@trigate/simulation/unstable/stores/EventLogs"
 import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
 import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
 import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
@@ -11,12 +12,14 @@ import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 export const makeStores = (redis: StoreServer, postgres: StoreServer | undefined) => {
   const rateLimits = RedisRateLimits.make()
   const inRedis = RedisActionLog.make()
+  const events = EventLogs.makeRedis()
   const inPostgres = PostgresActionLog.make()
   return {
     /** Empties Redis, as a restart without data does. */
     emptyRedis: () => {
       rateLimits.clear()
       inRedis.clear()
+      events.clear()
     },
     /** Makes the stores of one replica. */
     forReplica: (): Stores => ({
@@ -24,6 +27,7 @@ export const makeStores = (redis: StoreServer, postgres: StoreServer | undefined
       actionLog: postgres === undefined
         ? RedisActionLog.layer(inRedis, redis.access, { lease: "25 seconds" })
         : PostgresActionLog.layer(inPostgres, postgres.access, { lease: "25 seconds" }),
+      events: EventLogs.layerRedis(events, redis.access),
       rateLimits: (settings, windows) =>
         RedisRateLimits.layer(rateLimits, redis.access, { ...RateLimiter.toLimits(settings), windows })
     })
