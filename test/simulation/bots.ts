@@ -163,8 +163,8 @@ export interface Subscriber {
   /** Every row that arrived at all. */
   readonly seen: Set<string>
   readonly faults: Array<string>
-  /** The number of reported gaps. */
-  gaps: number
+  /** The times of the reported gaps. */
+  readonly gaps: Array<number>
   /** The time of the last row or snapshot. */
   heardAt: number
 }
@@ -197,7 +197,7 @@ export const makeSubscriber = (
     rows: new Map(),
     seen: new Set(),
     faults: [],
-    gaps: 0,
+    gaps: [],
     heardAt: 0
   }
   let cursor = ""
@@ -210,7 +210,7 @@ export const makeSubscriber = (
     if (channel === "resume") {
       const [epoch, seq] = [member(data, "epoch"), Number(member(data, "seq"))]
       if (member(data, "recovered") === false) {
-        subscriber.gaps += 1
+        subscriber.gaps.push(now())
         subscriber.rows.clear()
         last = { epoch, seq }
         cursor = `${String(epoch)}:${seq}`

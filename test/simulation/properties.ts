@@ -87,16 +87,28 @@ export const checkWeight = (
   return most > limit ? [`weight ${most} of ${limit} in the minute before ${(mostAt / 1000).toFixed(1)} s`] : []
 }
 
-/** Returns what a subscriber missed of the venue's rows, and what it received twice or in a wrong order. */
+/** A row of the venue's ledger, and its time in milliseconds since the start. */
+export interface LedgerRow {
+  readonly id: string
+  readonly at: number
+}
+
+/**
+ * Returns what a subscriber missed of the venue's rows without being told of a gap later, and what it received twice or
+ * in a wrong order.
+ */
 export const checkSubscriber = (
   { faults, gaps, name, rows, seen }: Subscriber,
-  ledger: Iterable<string>
+  ledger: ReadonlyArray<LedgerRow>
 ): ReadonlyArray<string> => {
-  const missed = [...ledger].filter((row) => !seen.has(row))
+  const lastGap = gaps.at(-1) ?? 0
+  const missed = ledger.filter(({ at, id }) => at > lastGap && !seen.has(id))
   const twice = [...rows].filter(([, count]) => count > 1)
   return [
     ...faults,
-    ...(missed.length > 0 ? [`${name} missed ${missed.length} rows, the first is ${missed[0]}; ${gaps} gaps were reported`] : []),
+    ...missed.slice(0, 1).map(({ at, id }) =>
+      `${name} missed ${missed.length} rows since its last gap at ${lastGap.toFixed(0)}, the first is ${id} at ${at}`
+    ),
     ...(twice.length > 0 ? [`${name} received ${twice.length} rows twice, the first is ${twice[0]?.[0]}`] : [])
   ]
 }

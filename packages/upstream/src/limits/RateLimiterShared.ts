@@ -191,6 +191,10 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
 
   /** The reports of this process to the windows that it has used. */
   const reports = new Set<Effect.Effect<void>>()
+  // a process that ends writes what it used last
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach(reports, (report) => report, { concurrency: "unbounded", discard: true })
+  )
   yield* Effect.forkScoped(Effect.forever(
     Effect.andThen(
       Effect.sleep(reportEvery),
@@ -275,6 +279,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       const own = latestOwn
       const at = monotonicMillis(clock)
       if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
+      // the units of an outage are written also if no call follows: other processes need to know them
+      if (alone.size > 0) return Effect.ignore(Effect.timeout(join(own), "1 second"))
       const before = new Map(own().map((slot) => [slot.index, slot]))
       const reporting = Effect.flatMap(counters.report(id, clock.currentTimeMillisUnsafe()), (all) => {
         if (all === undefined) return Effect.asVoid(join(own))
@@ -335,7 +341,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         )
         return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
           answered,
-          Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
+          // a process that has not reached the store yet does not know whether there are other processes
+          Effect.sync(() => ({ part: 1 / (isKnown ? replicas : 2), started: started(clock) }))
         )
       })
   }
