@@ -12,7 +12,6 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { constVoid } from "effect/Function"
 import { RedisError } from "effect/persistence/Redis"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
 
@@ -137,16 +136,18 @@ export const makeSwitched = (): Switched => {
       for (const end of ended) end(state === "away")
     })
   return {
-    access: (operation) =>
-      Effect.clockWith((clock) =>
-        Effect.callback((resume) => {
+    access: <A>(operation: (now: number) => A) => {
+      const committed = Effect.clockWith((clock) =>
+        Effect.callback<A, StoreAway>((resume) => {
           const end = (isAway: boolean) =>
             resume(isAway ? Exit.fail(away) : Exit.succeed(operation(clock.currentTimeMillisUnsafe())))
           if (state === "frozen") waiting.push(end)
           else end(state === "away")
-          return Effect.sync(constVoid)
         })
-      ),
+      )
+      // no connection returns a result at once
+      return Effect.andThen(Effect.yieldNow, committed)
+    },
     kill: change("away"),
     restart: change("running"),
     freeze: change("frozen"),
