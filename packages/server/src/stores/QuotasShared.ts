@@ -18,43 +18,12 @@ import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 
-/**
- * Milliseconds after which a request no longer counts as in flight, even if its process did not report its end. Longer
- * than any request takes.
- */
-export const givenUpAfter = 120_000
-
-/**
- * A request to count. The store uses its own clock, because the clocks of the processes differ and can be set back.
- *
- * Times are in milliseconds, as in {@link Quotas.Rate}.
- */
-export interface Asked {
-  readonly caller: string
-  /** Unique name of the request. Ends with `*` and the number of calls in the request. */
-  readonly request: string
-  readonly calls: number
-  /** Minimum interval between two requests, in milliseconds; 0 if requests per second are not limited. */
-  readonly interval: number
-  readonly tolerance: number
-  /** Maximum number of concurrent calls; 0 if they are not limited. */
-  readonly most: number
-}
-
-/**
- * The result of counting, and a time in milliseconds. After `counted`, the time until the caller's next request is
- * allowed. After a refusal (`requests` or `concurrent`), the time to wait before a retry.
- */
-export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
-
 /** The store of the counters. */
-export interface Store {
+export interface Store extends Quotas.Counters<SharedState.StoreFault> {
   /** The name of the store in log lines. */
   readonly name: string
   /** Timeout of one operation on the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.StoreFault>
-  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.StoreFault>
 }
 
 /** Makes `Quotas` whose counters are in a store. */
@@ -157,7 +126,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...
     name: "Redis",
     count: ({ caller, interval, most, request, tolerance }) =>
       Effect.flatMap(
-        evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, givenUpAfter),
+        evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, Quotas.givenUpAfter),
         decodeAnswer
       ),
     end: (caller, request) => evaluateEnd(`${prefix}${caller}`, request)

@@ -66,6 +66,9 @@ export const makeDisk = <State>(empty: () => State): Disk<State> => {
   }
 }
 
+/** Rounds a number as a script of Redis does where it converts the number to text. */
+export const asText = (value: number): number => Number(value.toPrecision(14))
+
 /** The keys of a simulated Redis whose values are of one kind, with the times at which they expire. */
 export type Keys<A> = Map<string, { value: A; diesAt: number }>
 
