@@ -15,6 +15,7 @@ import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled as isPostgresInstalled, postgresDatabase, postgresServer } from "@trigate/testing/PostgresServer"
 import { isInstalled as isRedisInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { sampleRuns, seed } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -23,6 +24,7 @@ import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -292,3 +294,44 @@ for (const { isInstalled, killable, name, start } of stores) {
       }))
   })
 }
+
+it.effect.runIf(isRedisInstalled)(
+  "quotas are counted in Redis as in a simulated one, whatever the order of requests",
+  () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const redis = Context.get(yield* Layer.build(NodeRedis.layer({ url })), Redis.Redis)
+      const reached = new Set<string>()
+      for (let run = 0; run < sampleRuns(40); run++) {
+        const stores = [
+          QuotasRedis.countersIn(redis, `run-${run}:`),
+          // hardly any time passes in the real Redis
+          QuotaCounters.makeCounters(QuotaCounters.make(), (operation) => Effect.sync(() => operation(0)))
+        ]
+        // so long that the time of this test does not count
+        const interval = yield* Random.choice([0, 10_000_000])
+        const tolerance = 12 * interval
+        const most = yield* Random.choice([0, 8])
+        const running: Array<string> = []
+        for (let step = 0; step < 60; step++) {
+          const caller = yield* Random.choice(["one", "two"])
+          const [ended] = yield* Random.shuffle(running)
+          if (ended !== undefined && (yield* Random.nextBoolean)) {
+            yield* Effect.forEach(stores, (store) => store.end(caller, ended))
+            continue
+          }
+          const calls = yield* Random.nextIntBetween(1, 4)
+          const request = `${step}*${calls}`
+          const asked = { caller, request, calls, interval, tolerance, most }
+          const [expected, found] = yield* Effect.forEach(
+            stores,
+            (store) => Effect.map(store.count(asked), ([word, millis]) => `${word} ${Math.round(millis / 1_000_000)}`)
+          )
+          assert.strictEqual(found, expected, `step ${step} of run ${run}`)
+          running.push(request)
+          reached.add(String(found?.split(" ")[0]))
+        }
+      }
+      assert.sameMembers([...reached], ["counted", "requests", "concurrent"])
+    }).pipe(Random.withSeed(seed))
+)

@@ -117,21 +117,19 @@ const decodeAnswer = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["counted", "requests", "concurrent"]), Schema.FiniteFromString])
 )
 
-const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...options }: Options) {
-  const redis = yield* Redis.Redis
+/** Returns the counters in a Redis. */
+export const countersIn = (redis: Redis.Redis["Service"], prefix: string): Quotas.Counters<SharedState.StoreFault> => {
   const evaluateCount = redis.eval(countScript)
   const evaluateEnd = redis.eval(endScript)
-  return yield* make({
-    ...options,
-    name: "Redis",
+  return {
     count: ({ caller, interval, most, request, tolerance }) =>
       Effect.flatMap(
         evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, Quotas.givenUpAfter),
         decodeAnswer
       ),
     end: (caller, request) => evaluateEnd(`${prefix}${caller}`, request)
-  })
-})
+  }
+}
 
 /**
  * Quotas shared through Redis.
@@ -139,5 +137,10 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options = {}): Layer.Layer<Quotas.Quotas, never, Redis.Redis> =>
-  Layer.effect(Quotas.Quotas, makeRedis(options))
+export const layer = (
+  { prefix = "trigate:{quota}:", ...options }: Options = {}
+): Layer.Layer<Quotas.Quotas, never, Redis.Redis> =>
+  Layer.effect(
+    Quotas.Quotas,
+    Effect.flatMap(Redis.Redis, (redis) => make({ ...options, name: "Redis", ...countersIn(redis, prefix) }))
+  )
