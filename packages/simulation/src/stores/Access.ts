@@ -148,8 +148,8 @@ export const makeSwitched = (): Switched => {
           else end(state === "away")
         })
       )
-      // no connection returns a result at once
-      return Effect.andThen(Effect.yieldNow, committed)
+      // no connection returns a result at once, and a command without a connection is never carried out
+      return Effect.suspend(() => Effect.andThen(Effect.yieldNow, state === "away" ? Effect.fail(away) : committed))
     },
     kill: change("away"),
     restart: change("running"),
