@@ -48,14 +48,16 @@ const toKeyStoreFault = ({ detail, reason, tag }: SqlStore.StepFault): KeyStoreF
       : `the database does not respond (${tag})`
   })
 
+/** The timeout of one step, and the conversion of its faults. */
+export const stepOptions = { deadline: "10 seconds", toError: toKeyStoreFault } as const
+
 const make = Effect.gen(function*() {
   const { sql, step } = yield* SqlStore.make({
     table: "trigate_keys_migrations",
     migrations: () => ({ "0001_create_keys": createTables }),
     refuseNewer: (version, known) =>
       `the keys in the database are of version ${version}, and this program supports version ${known}: use a later version of Trigate`,
-    deadline: "10 seconds",
-    toError: toKeyStoreFault
+    ...stepOptions
   })
 
   const records = Effect.map(

@@ -190,6 +190,42 @@ export const counting = () => {
 }
 
 /**
+ * Milliseconds after which a request no longer counts as in flight, even if its process did not report its end. Longer
+ * than any request takes.
+ */
+export const givenUpAfter = 120_000
+
+/**
+ * A request to count. The store uses its own clock, because the clocks of the processes differ and can be set back.
+ *
+ * Times are in milliseconds, as in {@link Rate}.
+ */
+export interface Asked {
+  readonly caller: string
+  /** Unique name of the request. Ends with `*` and the number of calls in the request. */
+  readonly request: string
+  readonly calls: number
+  /** Minimum interval between two requests, in milliseconds; 0 if requests per second are not limited. */
+  readonly interval: number
+  readonly tolerance: number
+  /** Maximum number of concurrent calls; 0 if they are not limited. */
+  readonly most: number
+}
+
+/**
+ * The result of counting, and a time in milliseconds. After `counted`, the time until the caller's next request is
+ * allowed. After a refusal (`requests` or `concurrent`), the time to wait before a retry.
+ */
+export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
+
+/** The counters that processes share. Each operation is atomic. */
+export interface Counters<E> {
+  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, E>
+  /** Marks a request as ended. */
+  readonly end: (caller: string, request: string) => Effect.Effect<unknown, E>
+}
+
+/**
  * Provides the counters of this process, which are not shared with other replicas.
  *
  * @since 0.1.0

@@ -5,7 +5,10 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { KeyStore, layerMemory } from "@trigate/callers/KeyStore"
 import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
 import * as KeyStoreSql from "@trigate/callers/KeyStoreSql"
+import * as Access from "@trigate/simulation/unstable/stores/Access"
+import * as CallerKeys from "@trigate/simulation/unstable/stores/CallerKeys"
 import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
+import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -134,6 +137,17 @@ describe("keys in a file", () => {
     }))
 })
 
+/** What is noted of a use stays, whatever is noted later. */
+const noteUsesForGood = Effect.gen(function*() {
+  const { record, store, version } = yield* noteUses
+  yield* store.noteUses(new Map([[record.prefix, 1]]))
+  assert.deepStrictEqual((yield* store.list).map(({ lastUsedAt }) => lastUsedAt), [5])
+  assert.isUndefined(yield* store.since(version))
+  // a change of the key keeps it
+  yield* store.revoke({ name: "alice" })
+  assert.deepStrictEqual((yield* store.list).map(({ lastUsedAt }) => lastUsedAt), [5])
+})
+
 /** What holds for every database. */
 const inDatabase = (client: Effect.Effect<Layer.Layer<SqlClient>, never, Scope.Scope>) => {
   const stored = <A, E>(check: Effect.Effect<A, E, KeyStore | SqlClient>) =>
@@ -141,16 +155,7 @@ const inDatabase = (client: Effect.Effect<Layer.Layer<SqlClient>, never, Scope.S
 
   for (const [what, check] of checks) it.effect(what, () => stored(check))
 
-  it.effect("note when they were used, never an earlier time, and without a new version", () =>
-    stored(Effect.gen(function*() {
-      const { record, store, version } = yield* noteUses
-      yield* store.noteUses(new Map([[record.prefix, 1]]))
-      assert.deepStrictEqual((yield* store.list).map(({ lastUsedAt }) => lastUsedAt), [5])
-      assert.isUndefined(yield* store.since(version))
-      // a change of the key keeps it
-      yield* store.revoke({ name: "alice" })
-      assert.deepStrictEqual((yield* store.list).map(({ lastUsedAt }) => lastUsedAt), [5])
-    })))
+  it.effect("note when they were used, never an earlier time, and without a new version", () => stored(noteUsesForGood))
 
   it.effect("hold no key, but its hash", () =>
     stored(Effect.gen(function*() {
@@ -205,4 +210,28 @@ describe("keys in SQLite", () => {
 
 describe.skipIf(!isInstalled)("keys in Postgres", () => {
   inDatabase(Effect.map(postgresDatabase, ({ url }) => Layer.orDie(PgClient.layer({ url: Redacted.make(url) }))))
+})
+
+describe("keys in a simulated Postgres", () => {
+  const replica = (store: CallerKeys.Store, access = Access.direct) =>
+    Layer.provide(CallerKeys.layer(store, access), SecureRandom.layerWebCrypto)
+
+  for (const [what, check] of checks) it.effect(what, () => Effect.provide(check, replica(CallerKeys.make())))
+
+  it.effect(
+    "note when they were used, never an earlier time, and without a new version",
+    () => Effect.provide(noteUsesForGood, replica(CallerKeys.make()))
+  )
+
+  it.effect("are those of all programs that share it, and away while it is", () =>
+    Effect.gen(function*() {
+      const store = CallerKeys.make()
+      const { access, kill } = Access.makeSwitched()
+      yield* KeyStore.use((keys) => keys.create({ name: "alice" })).pipe(Effect.provide(replica(store)))
+      const other = replica(store, access)
+      const names = yield* Effect.provide(Effect.flatMap(KeyStore, ({ list }) => list), other)
+      assert.deepStrictEqual(names.map(({ name }) => name), ["alice"])
+      yield* kill
+      assert.deepStrictEqual(yield* faultOf(other), ["away", "the database does not respond (ConnectionError)"])
+    }))
 })

@@ -9,10 +9,14 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as QuotasRedis from "@trigate/server/unstable/stores/QuotasShared"
 import * as QuotasSql from "@trigate/server/unstable/stores/QuotasSql"
+import * as Access from "@trigate/simulation/unstable/stores/Access"
+import * as QuotaCounters from "@trigate/simulation/unstable/stores/QuotaCounters"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled as isPostgresInstalled, postgresDatabase, postgresServer } from "@trigate/testing/PostgresServer"
 import { isInstalled as isRedisInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { sampleRuns, seed } from "@trigate/testing/Sample"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -20,7 +24,9 @@ import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
@@ -111,15 +117,6 @@ const replicaOf = <R>(quotas: Layer.Layer<Quotas.Quotas, never, R>, store: Layer
     (context) => Context.get(context, Quotas.Quotas)
   )
 
-const overRedis = (url: string) =>
-  replicaOf(
-    QuotasRedis.layer({ prefix: "test:{quota}:" }),
-    Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))
-  )
-
-const overPostgres = (url: string) =>
-  replicaOf(QuotasSql.layer({ prefix: "test:" }), Layer.orDie(PgClient.layer({ url: Redacted.make(url) })))
-
 const callerOf = (quota: Quota): Caller => ({ id: "key:desk", scope: {}, quota })
 
 const later = "later"
@@ -134,56 +131,100 @@ const outcomes = (count: number, quotas: ReadonlyArray<Quotas.Quotas["Service"]>
       })
   )
 
-const inFlight = {
-  Redis: (url: string) =>
-    Effect.flatMap(Redis.Redis, (store) => store.send<number>("HLEN", "test:{quota}:key:desk")).pipe(
-      Effect.provide(NodeRedis.layer({ url }))
-    ),
-  Postgres: (url: string) =>
-    Effect.flatMap(
-      SqlClient.SqlClient,
-      (sql) =>
-        sql`SELECT count(*)::int AS calls FROM trigate_quotas, jsonb_each(running) WHERE caller = ${"test:key:desk"}`
-    ).pipe(
-      Effect.map(([row]) => row?.["calls"]),
-      Effect.provide(PgClient.layer({ url: Redacted.make(url) }))
-    )
+/** A store of the counters, as a test starts it. */
+interface Server {
+  readonly replica: Effect.Effect<Quotas.Quotas["Service"], never, Scope.Scope>
+  readonly kill: Effect.Effect<void>
+  /** Returns the number of requests in flight. */
+  readonly inFlight: Effect.Effect<unknown>
+  /** Lets every call in flight be one of a process that has died two minutes ago. */
+  readonly giveUp: Effect.Effect<unknown>
 }
 
-/** Lets every call in flight be one of a process that has died two minutes ago. */
-const giveUp = {
-  Redis: (url: string) =>
-    Effect.gen(function*() {
-      const store = yield* Redis.Redis
-      const calls = yield* store.send<ReadonlyArray<string>>("HKEYS", "test:{quota}:key:desk")
-      for (const call of calls) yield* store.send("HSET", "test:{quota}:key:desk", call, "1")
-    }).pipe(Effect.provide(NodeRedis.layer({ url }))),
-  Postgres: (url: string) =>
-    Effect.flatMap(
-      SqlClient.SqlClient,
-      (sql) =>
-        sql`UPDATE trigate_quotas SET running = (SELECT jsonb_object_agg(key, 1) FROM jsonb_each(running))
-          WHERE caller = ${"test:key:desk"}`
-    ).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url) })))
+const key = "test:{quota}:key:desk"
+
+const overRedis = (
+  { kill = Effect.void, url }: { readonly url: string; readonly kill?: Effect.Effect<void> }
+): Server => {
+  const run = <A, E>(use: (redis: Redis.Redis["Service"]) => Effect.Effect<A, E>) =>
+    Effect.orDie(Effect.provide(Redis.Redis.use(use), NodeRedis.layer({ url })))
+  return {
+    kill,
+    replica: replicaOf(
+      QuotasRedis.layer({ prefix: "test:{quota}:" }),
+      Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))
+    ),
+    inFlight: run((redis) => redis.send<number>("HLEN", key)),
+    giveUp: run((redis) =>
+      Effect.gen(function*() {
+        const calls = yield* redis.send<ReadonlyArray<string>>("HKEYS", key)
+        for (const call of calls) yield* redis.send("HSET", key, call, "1")
+      })
+    )
+  }
 }
+
+const overPostgres = (
+  { kill = Effect.void, url }: { readonly url: string; readonly kill?: Effect.Effect<void> }
+): Server => {
+  const run = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
+    Effect.orDie(Effect.provide(SqlClient.SqlClient.use(use), PgClient.layer({ url: Redacted.make(url) })))
+  return {
+    kill,
+    replica: replicaOf(QuotasSql.layer({ prefix: "test:" }), Layer.orDie(PgClient.layer({ url: Redacted.make(url) }))),
+    inFlight: run((sql) =>
+      Effect.map(
+        sql`SELECT count(*)::int AS calls FROM trigate_quotas, jsonb_each(running) WHERE caller = ${"test:key:desk"}`,
+        ([row]) => row?.["calls"]
+      )
+    ),
+    giveUp: run((sql) =>
+      sql`UPDATE trigate_quotas SET running = (SELECT jsonb_object_agg(key, 1) FROM jsonb_each(running))
+          WHERE caller = ${"test:key:desk"}`
+    )
+  }
+}
+
+const simulated = Effect.sync((): Server => {
+  const store = QuotaCounters.make()
+  const { access, kill } = Access.makeSwitched()
+  // the time is the store's, as in the real ones
+  const clock = Clock.Clock.defaultValue()
+  const counters = QuotaCounters.makeCounters(
+    store,
+    (operation) => Effect.provideService(access(operation), Clock.Clock, clock)
+  )
+  const running = Effect.sync(() => store.current().get("key:desk")?.value.running ?? new Map<string, number>())
+  return {
+    kill,
+    replica: replicaOf(Layer.effect(Quotas.Quotas, QuotasRedis.make({ name: "Redis", ...counters })), Layer.empty),
+    inFlight: Effect.map(running, ({ size }) => size),
+    giveUp: Effect.map(running, (requests) => requests.forEach((_, request) => requests.set(request, 1)))
+  }
+})
 
 const stores = [
-  { name: "Redis", isInstalled: isRedisInstalled, server: redisServer, killable: redisServer, over: overRedis },
+  {
+    name: "Redis",
+    isInstalled: isRedisInstalled,
+    start: Effect.map(redisServer, overRedis),
+    killable: Effect.map(redisServer, overRedis)
+  },
   {
     name: "Postgres",
     isInstalled: isPostgresInstalled,
-    server: postgresDatabase,
-    killable: postgresServer,
-    over: overPostgres
-  }
+    start: Effect.map(postgresDatabase, overPostgres),
+    killable: Effect.map(postgresServer, overPostgres)
+  },
+  { name: "a simulated Redis", isInstalled: true, start: simulated, killable: simulated }
 ] as const
 
-for (const { isInstalled, killable, name, over, server } of stores) {
+for (const { isInstalled, killable, name, start } of stores) {
   describe.runIf(isInstalled)(`quotas over ${name}`, () => {
     it.effect("are counted by two replicas together, and by each alone while the store is away", () =>
       Effect.gen(function*() {
         const store = yield* killable
-        const replicas = [yield* over(store.url), yield* over(store.url)]
+        const replicas = [yield* store.replica, yield* store.replica]
         const caller = callerOf({ requestsPerSecond: 0.0001, burst: 4 })
         assert.deepStrictEqual(yield* outcomes(6, replicas, caller), [3, 2, 1, 0, later, later])
         // the time is the store's: a process whose clock runs ahead gains nothing
@@ -195,7 +236,7 @@ for (const { isInstalled, killable, name, over, server } of stores) {
 
     it.live("come back in the store's own time", () =>
       Effect.gen(function*() {
-        const replica = yield* over((yield* server).url)
+        const replica = yield* (yield* start).replica
         const caller = callerOf({ requestsPerSecond: 10 })
         const isRefused = Effect.map(Effect.result(replica.count(caller)), ({ _tag }) => _tag === "Failure")
         yield* Effect.repeat(isRefused, { until: (refused) => refused })
@@ -204,8 +245,8 @@ for (const { isInstalled, killable, name, over, server } of stores) {
 
     it.effect("count every request once where both replicas count at the same time", () =>
       Effect.gen(function*() {
-        const store = yield* server
-        const replicas = [yield* over(store.url), yield* over(store.url)]
+        const store = yield* start
+        const replicas = [yield* store.replica, yield* store.replica]
         const caller = callerOf({ requestsPerSecond: 0.001, burst: 20 })
         const counted = yield* Effect.forEach(
           Array.from({ length: 40 }, (_, n) => replicas[n % 2] ?? assert.fail()),
@@ -217,8 +258,8 @@ for (const { isInstalled, killable, name, over, server } of stores) {
 
     it.effect("count the calls of a batch, all of them or none", () =>
       Effect.gen(function*() {
-        const { url } = yield* server
-        const [one, two] = [yield* over(url), yield* over(url)]
+        const store = yield* start
+        const [one, two] = [yield* store.replica, yield* store.replica]
         const caller = callerOf({ requestsPerSecond: 0.0001, burst: 10, concurrentCalls: 6 })
         const first = yield* one.count(caller, 4)
         assert.strictEqual(first.remaining, 6)
@@ -235,8 +276,8 @@ for (const { isInstalled, killable, name, over, server } of stores) {
 
     it.effect("let so many calls run at the same time, and forget those of a process that has died", () =>
       Effect.gen(function*() {
-        const { url } = yield* server
-        const [one, two] = [yield* over(url), yield* over(url)]
+        const store = yield* start
+        const [one, two] = [yield* store.replica, yield* store.replica]
         const caller = callerOf({ concurrentCalls: 2 })
         const first = yield* one.count(caller)
         yield* two.count(caller)
@@ -245,11 +286,52 @@ for (const { isInstalled, killable, name, over, server } of stores) {
         const isFree = Effect.map(Effect.result(one.count(caller)), ({ _tag }) => _tag === "Success")
         yield* Effect.repeat(isFree, { until: (free) => free })
         assert.strictEqual((yield* Effect.flip(one.count(caller)))._tag, "QuotaExceeded")
-        assert.strictEqual(yield* inFlight[name](url), 2)
-        yield* giveUp[name](url)
-        const other = yield* over(url)
+        assert.strictEqual(yield* store.inFlight, 2)
+        yield* store.giveUp
+        const other = yield* store.replica
         yield* other.count(caller)
-        assert.strictEqual(yield* inFlight[name](url), 1)
+        assert.strictEqual(yield* store.inFlight, 1)
       }))
   })
 }
+
+it.effect.runIf(isRedisInstalled)(
+  "quotas are counted in Redis as in a simulated one, whatever the order of requests",
+  () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const redis = Context.get(yield* Layer.build(NodeRedis.layer({ url })), Redis.Redis)
+      const reached = new Set<string>()
+      for (let run = 0; run < sampleRuns(40); run++) {
+        const stores = [
+          QuotasRedis.countersIn(redis, `run-${run}:`),
+          // hardly any time passes in the real Redis
+          QuotaCounters.makeCounters(QuotaCounters.make(), (operation) => Effect.sync(() => operation(0)))
+        ]
+        // so long that the time of this test does not count
+        const interval = run % 2 === 0 ? 0 : 10_000_000
+        const tolerance = 12 * interval
+        const most = run % 4 < 2 ? 0 : 8
+        const running: Array<string> = []
+        for (let step = 0; step < 60; step++) {
+          const caller = yield* Random.choice(["one", "two"])
+          const [ended] = yield* Random.shuffle(running)
+          if (ended !== undefined && (yield* Random.choice([true, false, false]))) {
+            yield* Effect.forEach(stores, (store) => store.end(caller, ended))
+            continue
+          }
+          const calls = yield* Random.nextIntBetween(1, 4)
+          const request = `${step}*${calls}`
+          const asked = { caller, request, calls, interval, tolerance, most }
+          const [expected, found] = yield* Effect.forEach(
+            stores,
+            (store) => Effect.map(store.count(asked), ([word, millis]) => `${word} ${Math.round(millis / 1_000_000)}`)
+          )
+          assert.strictEqual(found, expected, `step ${step} of run ${run}`)
+          running.push(request)
+          reached.add(String(found?.split(" ")[0]))
+        }
+      }
+      assert.sameMembers([...reached], ["counted", "requests", "concurrent"])
+    }).pipe(Random.withSeed(seed))
+)

@@ -1,7 +1,10 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
+import * as Access from "@trigate/simulation/unstable/stores/Access"
+import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import type { RedisServer } from "@trigate/testing/RedisServer"
 import { layerMemory, layerRedis } from "@trigate/upstream/cache/AccountVersions"
 import { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import * as Clock from "effect/Clock"
@@ -70,16 +73,37 @@ const suite = (here: Versions, there: Versions) =>
     assert.isDefined(yield* version(one))
   })
 
-const redisAt = (url: string) =>
-  NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
+/** A store of the versions, as a test starts it. */
+interface Server extends Pick<RedisServer, "kill" | "restart"> {
+  readonly layer: Layer.Layer<AccountVersions>
+}
 
-const sharedAt = (url: string) =>
-  Effect.map(
-    Layer.build(
-      Layer.fresh(layerRedis({ deadline: "10 seconds" })).pipe(Layer.provide(redisAt(url)))
-    ),
-    (context) => Context.get(context, AccountVersions)
+const options = { deadline: "10 seconds" } as const
+
+const realServer = Effect.map(redisServer, ({ url, ...server }): Server => ({
+  ...server,
+  layer: layerRedis(options).pipe(
+    Layer.provide(Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))),
+    Layer.provideMerge(Logger.layer([]))
   )
+}))
+
+const simulatedServer = Effect.sync((): Server => {
+  const store = RedisCache.make()
+  const { access, kill, restart } = Access.makeSwitched()
+  return {
+    kill,
+    restart: Effect.andThen(Effect.sync(store.clear), restart),
+    layer: Layer.provideMerge(RedisCache.layerVersions(store, access, options), Logger.layer([]))
+  }
+})
+
+const servers = [
+  { name: "Redis", isInstalled, start: realServer },
+  { name: "a simulated Redis", isInstalled: true, start: simulatedServer }
+]
+
+const sharedAt = ({ layer }: Server) => Effect.map(Layer.build(Layer.fresh(layer)), Context.get(AccountVersions))
 
 /** The version at the present time. */
 const versionOf = ({ version }: AccountVersions["Service"]) => (accounts: ReadonlyArray<string>) =>
@@ -103,26 +127,26 @@ describe("AccountVersions", () => {
       assert.notStrictEqual(yield* version([other, one]), yield* version([other]))
     }).pipe(Effect.provide(layerMemory())))
 
-  describe.runIf(isInstalled)("over Redis", () => {
+  describe.each(servers.filter((server) => server.isInstalled))("over $name", ({ start }) => {
     it.effect("of two processes", () =>
       Effect.gen(function*() {
-        const { url } = yield* redisServer
+        const server = yield* start
         yield* TestClock.setTime(1_000_000)
-        yield* suite(yield* sharedAt(url), yield* sharedAt(url))
+        yield* suite(yield* sharedAt(server), yield* sharedAt(server))
       }))
 
     it.effect("share nothing while Redis is away, nor for a minute after a change that it did not get", () =>
       Effect.gen(function*() {
-        const redis = yield* redisServer
+        const server = yield* start
         yield* TestClock.setTime(1_000_000)
-        const versions = yield* sharedAt(redis.url)
+        const versions = yield* sharedAt(server)
         const { change } = versions
         const version = versionOf(versions)
         assert.strictEqual(yield* version([one]), "")
-        yield* redis.kill
+        yield* server.kill
         assert.isUndefined(yield* version([one]))
         yield* change(one, [one])
-        yield* redis.restart
+        yield* server.restart
         yield* TestClock.adjust(59_999)
         assert.isUndefined(yield* version([one]))
         const isShared = Effect.andThen(Effect.sleep(10), version([one]))

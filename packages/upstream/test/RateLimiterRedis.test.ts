@@ -44,7 +44,7 @@ const outstanding = () => {
   const settle = Effect.gen(function*() {
     for (let quiet = 0; quiet < 3; quiet = count === 0 ? quiet + 1 : 0) yield* immediate
   })
-  return { over: Layer.effect(Redis.Redis, Effect.map(Redis.Redis, over)), settle }
+  return { over: Layer.effect(Redis.Redis, Effect.map(Redis.Redis, over)), settle, track }
 }
 
 type Counted = ReturnType<typeof outstanding>
@@ -94,7 +94,7 @@ const simulatedServer = Effect.sync((): Server => {
     freeze,
     thaw,
     restart: Effect.andThen(clear, restart),
-    layer: (options) => RedisRateLimits.layer(store, access, options),
+    layer: (options, { track }) => RedisRateLimits.layer(store, (operation) => track(access(operation)), options),
     flush: clear,
     held: Effect.sync(() =>
       Object.fromEntries(

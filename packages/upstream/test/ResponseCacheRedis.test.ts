@@ -5,8 +5,11 @@ import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { cachedForGood } from "@trigate/domain/operations/Operation"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import * as Access from "@trigate/simulation/unstable/stores/Access"
+import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import type { RedisServer } from "@trigate/testing/RedisServer"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import type { CachedResponse } from "@trigate/upstream/cache/ResponseCache"
 import { Pacer } from "@trigate/upstream/unstable/limits/RateWindow"
@@ -25,8 +28,6 @@ const redisAt = (url: string) =>
 // steps take as long as they take on a busy machine
 const patient: ResponseCache.RedisOptions = { deadline: "10 seconds" }
 
-const cacheAt = (url: string) => redisAt(url)
-
 const rule: CachePolicy = { fresh: 10_000, refreshAfter: 8000, staleIfError: 50_000 }
 
 const kept = (body: string | Uint8Array, readAt: number): CachedResponse => ({
@@ -35,7 +36,8 @@ const kept = (body: string | Uint8Array, readAt: number): CachedResponse => ({
   policy: rule
 })
 
-const registry = Effect.provideService(Metric.MetricRegistry, new Map())
+const registry = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => Effect.provideService(effect, Metric.MetricRegistry, new Map()))
 
 const metric = (name: string) =>
   Effect.map(
@@ -43,10 +45,15 @@ const metric = (name: string) =>
     (all) =>
       all.flatMap((each) =>
         each.id === name && (each.type === "Gauge" || each.type === "Counter")
-          ? [[each.attributes, Number(each.type === "Gauge" ? each.state.value : each.state.count)]]
+          ? [[each.attributes, Number(each.type === "Gauge" ? each.state.value : each.state.count)] as const]
           : []
       )
   )
+
+const degraded = Effect.map(
+  metric("trigate_shared_state_degraded"),
+  (all) => all.flatMap(([attributes, value]) => attributes?.["use"] === "cache" ? [value] : [])[0]
+)
 
 /** A replica with its own memory, and how often it asked. */
 const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule, pacer?: Pacer) {
@@ -73,13 +80,43 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule, pac
   return { state, get }
 })
 
-const sharedAt = (url: string, options: ResponseCache.RedisOptions = patient) =>
-  Layer.fresh(ResponseCache.layerRedis(options)).pipe(Layer.provideMerge(redisAt(url)))
+/** A store of the responses, as a test starts it. */
+interface Server extends Pick<RedisServer, "freeze" | "kill" | "restart" | "thaw"> {
+  readonly layer: (options?: Pick<ResponseCache.RedisOptions, "deadline">) => Layer.Layer<ResponseCache.ResponseCache>
+  /** Returns the text that is stored for a response. */
+  readonly stored: (key: string) => Effect.Effect<unknown>
+}
 
-const stored = (key: string) => Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`))
+const realServer = Effect.map(redisServer, ({ url, ...server }): Server => ({
+  ...server,
+  layer: (options = patient) =>
+    Layer.fresh(ResponseCache.layerRedis(options)).pipe(Layer.provide(Layer.orDie(redisAt(url)))),
+  stored: (key) =>
+    Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`)).pipe(
+      Effect.provide(redisAt(url)),
+      Effect.orDie
+    )
+}))
 
-/** Waits, in real time, until Redis holds a key: it is written behind the answer. */
-const written = (key: string) =>
+const simulatedServer = Effect.sync((): Server => {
+  const store = RedisCache.make()
+  const { access, restart, ...server } = Access.makeSwitched()
+  const layer: Server["layer"] = (options = patient) => Layer.fresh(RedisCache.layer(store, access, options))
+  return {
+    ...server,
+    restart: Effect.andThen(Effect.sync(store.clear), restart),
+    layer: (options) => Layer.provide(layer(options), Logger.layer([])),
+    stored: (key) => Effect.sync(() => store.current().responses.get(key)?.value ?? null)
+  }
+})
+
+const servers = [
+  { name: "Redis", isInstalled, start: realServer },
+  { name: "a simulated Redis", isInstalled: true, start: simulatedServer }
+]
+
+/** Waits, in real time, until the store has a key: it is written behind the answer. */
+const written = ({ stored }: Server, key: string) =>
   Effect.gen(function*() {
     while ((yield* stored(key)) === null) yield* Effect.yieldNow
   })
@@ -116,23 +153,25 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         assert.isUndefined(yield* cache.get("binary"))
         yield* redis.send("SET", "trigate:cache:c", "{\"readAt\":1}")
         assert.isUndefined(yield* cache.get("c"))
-      }).pipe(Effect.provide(cacheAt(url)))
+      }).pipe(Effect.provide(redisAt(url)))
     }).pipe(registry))
+})
 
+describe.each(servers.filter((server) => server.isInstalled))("responses shared through $name", ({ start }) => {
   it.live("what one replica read the others do not ask for, and they know its age", () =>
     Effect.gen(function*() {
-      const { url } = yield* redisServer
+      const server = yield* start
       const test = Effect.gen(function*() {
         const one = yield* replica()
         assert.deepStrictEqual(yield* one.get("k"), ["\"1\"", undefined])
-        yield* written("test spotMeta k")
+        yield* written(server, "test spotMeta k")
         const other = yield* Effect.provide(
           Effect.gen(function*() {
             const two = yield* replica()
             const herd = yield* Effect.all([two.get("k"), two.get("k")], { concurrency: 2 })
             return { herd, again: yield* two.get("k"), asked: two.state.asked }
           }),
-          sharedAt(url)
+          server.layer()
         )
         assert.deepStrictEqual(other, { herd: [["\"1\"", 0], ["\"1\"", 0]], again: ["\"1\"", 0], asked: 0 })
         assert.deepStrictEqual(yield* metric("trigate_response_cache_total"), [
@@ -141,12 +180,12 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
           [{ upstream: "trading-api", operation: "spotMeta", outcome: "hit" }, 1]
         ])
       })
-      yield* Effect.provide(test, sharedAt(url))
+      yield* Effect.provide(test, server.layer())
     }).pipe(registry))
 
   it.effect("where refreshes take turns, a response that another replica read later is taken, however old it may be", () =>
     Effect.gen(function*() {
-      const { url } = yield* redisServer
+      const server = yield* start
       const limited: CachePolicy = { fresh: 0, staleIfError: 0, staleIfLimited: 5000 }
       const paced = () => {
         const pacer = new Pacer(RateWindow.windowBounds(1200, 60_000, 60, 0.05))
@@ -162,65 +201,65 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
           assert.deepStrictEqual(yield* two.get("k"), ["\"1\"", undefined])
           yield* TestClock.adjust(3000)
           assert.deepStrictEqual(yield* one.get("k"), ["\"2\"", undefined])
-          yield* written("test spotMeta k")
+          yield* written(server, "test spotMeta k")
           yield* TestClock.adjust(1000)
           assert.deepStrictEqual(yield* two.get("k"), ["\"2\"", 1])
           assert.deepStrictEqual([one.state.asked, two.state.asked], [2, 1])
-        }).pipe(Effect.provide(sharedAt(url)))
-      }).pipe(Effect.provide(sharedAt(url)))
+        }).pipe(Effect.provide(server.layer()))
+      }).pipe(Effect.provide(server.layer()))
     }).pipe(registry))
 
   it.live("never writes what is fresh for less than a second", () =>
     Effect.gen(function*() {
-      const { url } = yield* redisServer
+      const server = yield* start
       yield* Effect.gen(function*() {
         const brief = yield* replica({ fresh: 999, staleIfError: 10_000 })
         yield* brief.get("brief")
         const lasting = yield* replica()
         yield* lasting.get("lasting")
-        yield* written("test spotMeta lasting")
-        assert.isNull(yield* stored("test spotMeta brief"))
-      }).pipe(Effect.provide(sharedAt(url)))
+        yield* written(server, "test spotMeta lasting")
+        assert.isNull(yield* server.stored("test spotMeta brief"))
+      }).pipe(Effect.provide(server.layer()))
     }).pipe(registry))
 
   it.effect("Redis killed in the middle: reads go on in process, it is told, and shared again when it is back", () =>
     Effect.gen(function*() {
-      const redis = yield* redisServer
+      const server = yield* start
       yield* Effect.gen(function*() {
         const { get, state } = yield* replica()
         yield* get("before")
-        yield* written("test spotMeta before")
-        yield* redis.kill
+        yield* written(server, "test spotMeta before")
+        yield* server.kill
         yield* Effect.forEach(Array.from({ length: 100 }, (_, index) => `k${index}`), get, { concurrency: 10 })
         assert.deepStrictEqual(yield* get("before"), ["\"1\"", 0])
         assert.strictEqual((yield* get("k7"))[1], 0)
         assert.strictEqual(state.asked, 101)
-        assert.deepStrictEqual((yield* metric("trigate_shared_state_degraded"))[0], [{ use: "cache" }, 1])
-        yield* redis.restart
+        assert.strictEqual(yield* degraded, 1)
+        yield* server.restart
         let probe = 0
         const isShared = Effect.gen(function*() {
           probe += 1
           yield* get(`probe${probe}`)
           yield* Effect.sleep(10)
-          return Number((yield* metric("trigate_shared_state_degraded"))[0]?.[1]) === 0
+          return (yield* degraded) === 0
         })
         yield* advancingClock(Effect.repeat(isShared, { until: (found) => found }))
         yield* get("after")
-        yield* written("test spotMeta after")
-      }).pipe(Effect.provide(sharedAt(redis.url)))
+        yield* written(server, "test spotMeta after")
+      }).pipe(Effect.provide(server.layer()))
     }).pipe(registry))
 
   it.effect("a Redis that hangs delays a read by its deadline at most", () =>
     Effect.gen(function*() {
-      const redis = yield* redisServer
+      const server = yield* start
       yield* Effect.gen(function*() {
         const { get } = yield* replica()
         yield* get("warm")
-        yield* redis.freeze
+        yield* server.freeze
         assert.deepStrictEqual((yield* advancingClock(get("cold")))[1], undefined)
         // it is given up for a while: the next one does not wait at all
         assert.deepStrictEqual((yield* get("colder"))[1], undefined)
-        yield* redis.thaw
-      }).pipe(Effect.provide(sharedAt(redis.url, { deadline: "100 millis" })))
+        yield* server.thaw
+      }).pipe(Effect.provide(server.layer({ deadline: "100 millis" })))
     }).pipe(registry))
 })

@@ -18,43 +18,12 @@ import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 
-/**
- * Milliseconds after which a request no longer counts as in flight, even if its process did not report its end. Longer
- * than any request takes.
- */
-export const givenUpAfter = 120_000
-
-/**
- * A request to count. The store uses its own clock, because the clocks of the processes differ and can be set back.
- *
- * Times are in milliseconds, as in {@link Quotas.Rate}.
- */
-export interface Asked {
-  readonly caller: string
-  /** Unique name of the request. Ends with `*` and the number of calls in the request. */
-  readonly request: string
-  readonly calls: number
-  /** Minimum interval between two requests, in milliseconds; 0 if requests per second are not limited. */
-  readonly interval: number
-  readonly tolerance: number
-  /** Maximum number of concurrent calls; 0 if they are not limited. */
-  readonly most: number
-}
-
-/**
- * The result of counting, and a time in milliseconds. After `counted`, the time until the caller's next request is
- * allowed. After a refusal (`requests` or `concurrent`), the time to wait before a retry.
- */
-export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
-
 /** The store of the counters. */
-export interface Store {
+export interface Store extends Quotas.Counters<SharedState.StoreFault> {
   /** The name of the store in log lines. */
   readonly name: string
   /** Timeout of one operation on the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.StoreFault>
-  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.StoreFault>
 }
 
 /** Makes `Quotas` whose counters are in a store. */
@@ -148,21 +117,19 @@ const decodeAnswer = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["counted", "requests", "concurrent"]), Schema.FiniteFromString])
 )
 
-const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...options }: Options) {
-  const redis = yield* Redis.Redis
+/** Returns the counters in a Redis. */
+export const countersIn = (redis: Redis.Redis["Service"], prefix: string): Quotas.Counters<SharedState.StoreFault> => {
   const evaluateCount = redis.eval(countScript)
   const evaluateEnd = redis.eval(endScript)
-  return yield* make({
-    ...options,
-    name: "Redis",
+  return {
     count: ({ caller, interval, most, request, tolerance }) =>
       Effect.flatMap(
-        evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, givenUpAfter),
+        evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, Quotas.givenUpAfter),
         decodeAnswer
       ),
     end: (caller, request) => evaluateEnd(`${prefix}${caller}`, request)
-  })
-})
+  }
+}
 
 /**
  * Quotas shared through Redis.
@@ -170,5 +137,10 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options = {}): Layer.Layer<Quotas.Quotas, never, Redis.Redis> =>
-  Layer.effect(Quotas.Quotas, makeRedis(options))
+export const layer = (
+  { prefix = "trigate:{quota}:", ...options }: Options = {}
+): Layer.Layer<Quotas.Quotas, never, Redis.Redis> =>
+  Layer.effect(
+    Quotas.Quotas,
+    Effect.flatMap(Redis.Redis, (redis) => make({ ...options, name: "Redis", ...countersIn(redis, prefix) }))
+  )

@@ -48,9 +48,9 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
     sql`(SELECT coalesce(sum(coalesce(substring(key FROM '[*]([0-9]+)$'), '1')::int), 0)
       FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`
 
-  const counted = ({ calls, caller, interval, most, request, tolerance }: QuotasShared.Asked) => {
+  const counted = ({ calls, caller, interval, most, request, tolerance }: Quotas.Asked) => {
     const maxAhead = interval === 0 ? Number.MAX_VALUE : tolerance - (calls - 1) * interval + Quotas.rounding
-    const until = sql`jsonb_build_object(${request}::text, ${now} + ${QuotasShared.givenUpAfter}::float8)`
+    const until = sql`jsonb_build_object(${request}::text, ${now} + ${Quotas.givenUpAfter}::float8)`
     return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
       VALUES (${prefix + caller}, ${now} + ${calls * interval}::float8, ${most > 0 ? until : sql`'{}'::jsonb`})
       ON CONFLICT (caller) DO UPDATE SET
@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
       RETURNING greatest(next - ${now}, 0) AS ahead`
   }
 
-  const found = ({ calls, caller, most }: QuotasShared.Asked) =>
+  const found = ({ calls, caller, most }: Quotas.Asked) =>
     sql`SELECT greatest(next - ${now}, 0) AS ahead,
         ${most}::int > 0 AND ${runningIn("running")} + ${calls}::int > ${most}::int AS is_full
       FROM trigate_quotas WHERE caller = ${prefix + caller}`

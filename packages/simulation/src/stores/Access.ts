@@ -12,7 +12,6 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { constVoid } from "effect/Function"
 import { RedisError } from "effect/persistence/Redis"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
 
@@ -66,6 +65,9 @@ export const makeDisk = <State>(empty: () => State): Disk<State> => {
     }
   }
 }
+
+/** Rounds a number as a script of Redis does where it converts the number to text. */
+export const asText = (value: number): number => Number(value.toPrecision(14))
 
 /** The keys of a simulated Redis whose values are of one kind, with the times at which they expire. */
 export type Keys<A> = Map<string, { value: A; diesAt: number }>
@@ -137,16 +139,18 @@ export const makeSwitched = (): Switched => {
       for (const end of ended) end(state === "away")
     })
   return {
-    access: (operation) =>
-      Effect.clockWith((clock) =>
-        Effect.callback((resume) => {
+    access: <A>(operation: (now: number) => A) => {
+      const committed = Effect.clockWith((clock) =>
+        Effect.callback<A, StoreAway>((resume) => {
           const end = (isAway: boolean) =>
             resume(isAway ? Exit.fail(away) : Exit.succeed(operation(clock.currentTimeMillisUnsafe())))
           if (state === "frozen") waiting.push(end)
           else end(state === "away")
-          return Effect.sync(constVoid)
         })
-      ),
+      )
+      // no connection returns a result at once, and a command without a connection is never carried out
+      return Effect.suspend(() => Effect.andThen(Effect.yieldNow, state === "away" ? Effect.fail(away) : committed))
+    },
     kill: change("away"),
     restart: change("running"),
     freeze: change("frozen"),

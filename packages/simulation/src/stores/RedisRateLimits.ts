@@ -53,9 +53,6 @@ const expire = ({ callers, members, pace, window }: Counted, now: number): void 
   if (now > pace.expiresAt) pace.level = pace.waits = undefined
 }
 
-/** Rounds a number as Lua does where it converts the number to text. */
-const asText = (value: number): number => Number(value.toPrecision(14))
-
 const fieldOf = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
   `${slot} ${methodClass}`
 
@@ -184,7 +181,7 @@ const take = (
   } else if (methodClass === "once") {
     pace.waits = undefined
   }
-  const answer = { ...nothing, held, level: asText(level), replicas }
+  const answer = { ...nothing, held, level: Access.asText(level), replicas }
   if (isPaced && call.isRefresh === true && level <= 0) return { ...answer, outcome: "paced" }
   if (caller === undefined) {
     if (isFull) return { ...answer, outcome: "full", slots: sortSlots(slots) }
@@ -201,7 +198,7 @@ const take = (
         outcome: "full",
         slots: sortSlots(slots),
         isWithinShare,
-        cap: { limit: asText(cap.limit), readLimit: asText(cap.readLimit) },
+        cap: { limit: Access.asText(cap.limit), readLimit: Access.asText(cap.readLimit) },
         ofCaller: sortSlots(use.own)
       }
     }
@@ -214,7 +211,7 @@ const take = (
   window.expiresAt = storeNow + timeToLive
   held[methodClass] += cost
   if (burst === 0) return { ...answer, outcome: "taken" }
-  pace.level = asText(level - cost)
+  pace.level = Access.asText(level - cost)
   pace.at = now
   pace.expiresAt = storeNow + timeToLive
   return { ...answer, outcome: "taken", level: pace.level }

@@ -255,39 +255,78 @@ const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Sch
 
 const decodeRole = Schema.decodeUnknownEffect(Schema.NullOr(Schema.String))
 
-const makeRedis = Effect.fnUntraced(
-  function*({ deadline, prefix = "trigate:{accounts}:" }: RedisOptions) {
-    const redis = yield* Redis.Redis
+/** The versions, the searches and the accounts of signers, for all replicas. Each operation is atomic. */
+export interface SharedVersions {
+  /**
+   * Records that account state was read, and ends searches that took too long. Returns the version that applies to all
+   * accounts, and those of the slots; `undefined` during a search.
+   */
+  readonly read: (
+    now: number,
+    slots: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string | null> | undefined, SharedState.StoreFault>
+  /** Starts a search if account state was read in the last minute. Returns whether it did. */
+  readonly search: (now: number, signer: string) => Effect.Effect<boolean, SharedState.StoreFault>
+  /** Ends the search for the accounts of a signer, and sets new versions. */
+  readonly change: (signer: string, slots: Iterable<string>) => Effect.Effect<void, SharedState.StoreFault>
+  /** Returns the accounts for which a signer acts, separated by spaces; `null` if they are unknown. */
+  readonly role: (signer: string) => Effect.Effect<string | null, SharedState.StoreFault>
+  readonly setRole: (
+    signer: string,
+    accounts: string,
+    milliseconds: number
+  ) => Effect.Effect<void, SharedState.StoreFault>
+}
+
+const sharedIn = (redis: Redis.Redis["Service"], prefix: string): SharedVersions => {
+  const evaluateVersion = redis.eval(versionScript)
+  const evaluateSearch = redis.eval(searchScript)
+  const evaluateChange = redis.eval(changeScript)
+  const keys = [`${prefix}versions`, `${prefix}searches`] as const
+  const keyOfRole = (signer: string) => `${prefix}role:${signer}`
+  return {
+    read: (now, slots) =>
+      evaluateVersion(...keys, now, ...slots).pipe(
+        Effect.flatMap(decodeVersions),
+        Effect.map((versions) => versions.length === 0 ? undefined : versions)
+      ),
+    search: (now, signer) => Effect.map(evaluateSearch(...keys, now, signer), (opened) => opened !== 0),
+    change: (signer, slots) => Effect.asVoid(evaluateChange(...keys, signer, ...slots)),
+    role: (signer) => Effect.flatMap(redis.send("GET", keyOfRole(signer)), decodeRole),
+    setRole: (signer, accounts, milliseconds) =>
+      Effect.asVoid(redis.send("SET", keyOfRole(signer), accounts, "PX", String(milliseconds)))
+  }
+}
+
+/** Makes the service over versions that replicas share. */
+const makeShared = Effect.fnUntraced(
+  function*({ deadline }: Pick<RedisOptions, "deadline">, shared: SharedVersions) {
     const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
-    const evaluateVersion = redis.eval(versionScript)
-    const evaluateSearch = redis.eval(searchScript)
-    const evaluateChange = redis.eval(changeScript)
-    const keys = [`${prefix}versions`, `${prefix}searches`] as const
-    const keyOfRole = (signer: string) => `${prefix}role:${signer}`
     let unsharedUntil = 0
 
     /**
-     * Writes to Redis. If that fails, this process neither caches nor coalesces account state until all cached responses
-     * have expired.
+     * Writes to the store. If that fails, this process neither caches nor coalesces account state until all cached
+     * responses have expired.
      */
-    const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
-      state.orElse<unknown, never, never>(
+    const written = <A>(write: Effect.Effect<A, SharedState.StoreFault>, otherwise: A) =>
+      state.orElse<A, never, never>(
         write,
         Effect.map(Clock.currentTimeMillis, (now) => {
           unsharedUntil = now + cachedFor
+          return otherwise
         })
       )
 
     const found = (signer: string, accounts: ReadonlyArray<string>) =>
-      Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(versionSlot)))))
+      written(shared.change(signer, new Set(accounts.map(versionSlot))), undefined)
 
     return make({
       version: (accounts) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           if (now < unsharedUntil) return Effect.undefined
-          const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
-            Effect.flatMap(decodeVersions),
-            Effect.map((versions) => versions.length === 0 ? undefined : printVersion(versions))
+          const version = Effect.map(
+            shared.read(now, accounts.map(versionSlot)),
+            (versions) => versions === undefined ? undefined : printVersion(versions)
           )
           return state.orElse<Version, never, never>(version, Effect.undefined)
         }),
@@ -295,14 +334,14 @@ const makeRedis = Effect.fnUntraced(
       search: (signer) =>
         Effect.flatMap(
           Clock.currentTimeMillis,
-          (now) => Effect.map(written(evaluateSearch(...keys, now, signer)), (opened) => opened !== 0)
+          (now) => written(shared.search(now, signer), true)
         ),
       found,
       roles: {
         get: (signer) =>
           state.orElse<ReadonlyArray<string> | undefined, never, never>(
             Effect.map(
-              Effect.flatMap(redis.send("GET", keyOfRole(signer)), decodeRole),
+              shared.role(signer),
               (text) => text === null ? undefined : text === "" ? [] : text.split(" ")
             ),
             Effect.undefined
@@ -310,13 +349,18 @@ const makeRedis = Effect.fnUntraced(
         set: (signer, accounts) => {
           // a wallet that acts for no other account can be approved as an API wallet at any time
           const lasts = accounts.length === 0 ? KNOWN_FOR : DAY
-          const write = redis.send("SET", keyOfRole(signer), accounts.join(" "), "PX", String(lasts))
-          return state.orElse<void, never, never>(Effect.asVoid(write), Effect.void)
+          return state.orElse<void, never, never>(shared.setRole(signer, accounts.join(" "), lasts), Effect.void)
         }
       }
     })
   }
 )
+
+/** Provides versions that replicas share. */
+export const layerShared = (
+  options: Pick<RedisOptions, "deadline">,
+  shared: SharedVersions
+): Layer.Layer<AccountVersions> => Layer.effect(AccountVersions, makeShared(options, shared))
 
 /**
  * Provides versions that are shared through Redis.
@@ -333,5 +377,9 @@ const makeRedis = Effect.fnUntraced(
  * ```
  */
 export const layerRedis = (
-  options: RedisOptions = {}
-): Layer.Layer<AccountVersions, never, Redis.Redis> => Layer.effect(AccountVersions, makeRedis(options))
+  { prefix = "trigate:{accounts}:", ...options }: RedisOptions = {}
+): Layer.Layer<AccountVersions, never, Redis.Redis> =>
+  Layer.effect(
+    AccountVersions,
+    Effect.flatMap(Redis.Redis, (redis) => makeShared(options, sharedIn(redis, prefix)))
+  )

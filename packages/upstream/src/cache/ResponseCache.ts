@@ -316,30 +316,46 @@ const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): 
     ? Option.some({ readAt, policy, head, form: "text", body })
     : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
 
+/** Stores texts that expire, for all replicas. */
+export interface TextStore {
+  /** Returns the text of a key; `null` if there is none. */
+  readonly get: (key: string) => Effect.Effect<unknown, SharedState.StoreFault>
+  readonly set: (key: string, text: string, milliseconds: number) => Effect.Effect<unknown, SharedState.StoreFault>
+}
+
+/** Makes the shared responses of all replicas with the same store. */
+export const makeReplicas = Effect.fnUntraced(
+  function*({ deadline }: Pick<RedisOptions, "deadline">, store: TextStore) {
+    const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })
+
+    const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
+      Effect.map(
+        shared.orElse(store.get(key), Effect.succeed(null)),
+        // an entry that a different version of the gateway stored may not decode, and then counts as missing
+        (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
+      )
+
+    const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
+      const useful = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+      const left = cached.policy.isFinal === true ? Math.min(useful, finalFor) : useful
+      const stored = toStored(cached)
+      if (left < 1 || Option.isNone(stored)) return
+      const text = yield* Effect.orDie(encode(stored.value))
+      yield* shared.orElse(store.set(key, text, left), Effect.void)
+    })
+
+    const replicas: Replicas = { get, put }
+    return replicas
+  }
+)
+
 /** Makes the shared responses of all replicas with the same Redis and prefix. */
-export const makeRedis = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: RedisOptions) {
-  const redis = yield* Redis.Redis
-  const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })
-
-  const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
-    Effect.map(
-      shared.orElse(redis.send("GET", `${prefix}${key}`), Effect.succeed(null)),
-      // an entry that a different version of the gateway stored may not decode, and then counts as missing
-      (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
-    )
-
-  const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
-    const useful = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
-    const left = cached.policy.isFinal === true ? Math.min(useful, finalFor) : useful
-    const stored = toStored(cached)
-    if (left < 1 || Option.isNone(stored)) return
-    const text = yield* Effect.orDie(encode(stored.value))
-    yield* shared.orElse(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), Effect.void)
-  })
-
-  const replicas: Replicas = { get, put }
-  return replicas
-})
+export const makeRedis = ({ prefix = "trigate:cache:", ...options }: RedisOptions) =>
+  Effect.flatMap(Redis.Redis, (redis) =>
+    makeReplicas(options, {
+      get: (key) => redis.send("GET", `${prefix}${key}`),
+      set: (key, text, milliseconds) => redis.send("SET", `${prefix}${key}`, text, "PX", String(milliseconds))
+    }))
 
 /** A read, and the rules for caching the read's response. */
 export interface CacheableRead<A> {
@@ -792,6 +808,16 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, n
  */
 export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
   Layer.provide(layerNoDeps(options), AccountVersions_.layerMemory())
+
+/** Provides a cache in this process that shares responses with the other replicas through a store. */
+export const layerShared = (
+  options: Options & Pick<RedisOptions, "deadline">,
+  store: TextStore
+): Layer.Layer<ResponseCache, never, AccountVersions> =>
+  Layer.effect(
+    ResponseCache,
+    Effect.flatMap(makeReplicas(options, store), (replicas) => make(options, replicas))
+  )
 
 /**
  * Provides a cache in this process that shares responses and account versions with the other replicas through Redis.
