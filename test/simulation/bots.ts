@@ -245,9 +245,12 @@ export const makeSubscriber = (
       JSON.stringify({ method: "subscribe", subscription: { type: "userFills", user: address } })
     )
     let answeredAt = now()
-    const reading = Effect.forever(Effect.map(connection.receive, (texts) => {
+    const reading = Effect.forever(Effect.flatMap(connection.receive, (texts) => {
       answeredAt = now()
       for (const text of texts) receive(text)
+      // the subscription was refused or has ended: a client subscribes again
+      const refusal = texts.find((text) => text.startsWith(`{"channel":"error"`))
+      return refusal === undefined ? Effect.void : Effect.fail(new SocketLost({ code: 1000, reason: refusal }))
     }))
     // a client pings, and notices a silent connection
     const pinging = Effect.forever(Effect.andThen(

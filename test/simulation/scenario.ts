@@ -178,6 +178,10 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
     const postgres = yield* StoreServer.make("postgres")
     // an emptied Redis forgets the used nonces, so it has no action log in plans that empty it
     const inPostgres = random() < 0.5 || faults.some(({ kind }) => kind === "redisEmptied")
+    /** Whether a replica ended or started while Redis was away, so that not all replicas know what was used. */
+    let isForgotten = false
+    const isRedisUncertain = (): boolean =>
+      redis.fault.isAway || redis.fault.lostOperations > 0 || redis.fault.lostConfirmations > 0
     const shared = makeStores(redis, inPostgres ? postgres : undefined)
     log("program", `the action log is in ${inPostgres ? "Postgres" : "Redis"}`)
     const replicas = names.map((name) => {
@@ -186,6 +190,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       const start = Effect.gen(function*() {
         const own = yield* Scope.make()
         scope = own
+        isForgotten ||= isRedisUncertain()
         log(name, "starts")
         yield* Scope.provide(
           Gateway.make({
@@ -220,9 +225,6 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
     })
     for (const replica of replicas) yield* Fiber.join(replica.begin())
 
-    /** Whether a replica ended while Redis was away, so that nobody knows what it used meanwhile. */
-    let isForgotten = false
-
     // the faults
     const beginFault = (fault: Fault): void => {
       const replica = replicas[fault.replica]
@@ -239,7 +241,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
         case "stop":
           if (replica?.node.isAlive() === true) {
             reached.add(fault.kind)
-            isForgotten ||= redis.fault.isAway || redis.fault.lostOperations > 0 || redis.fault.lostConfirmations > 0
+            isForgotten ||= isRedisUncertain()
             if (fault.kind === "kill") replica.kill()
             else replica.stop()
             replica.restartAfter(fault.lasts)

@@ -131,6 +131,8 @@ export class Inbox {
 
 /** The two ends of an open WebSocket. */
 interface OpenSocket {
+  readonly from: string
+  readonly to: string
   /** Ends both ends after the time that a packet takes. */
   readonly lose: (ending: SocketLost) => void
   /** Carries no message from now on. */
@@ -148,7 +150,7 @@ const interrupt = (fiber: Fiber.Fiber<unknown, unknown>): void =>
  * @category services
  */
 export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], longest = 20_000 }: Options = {}) {
-  const { after, random } = yield* Simulation.Simulation
+  const { after, log, random } = yield* Simulation.Simulation
   const servers = new Map<string, Server>()
   const open = new Set<OpenSocket>()
   const delay = (): number => latency[0] + random() * (latency[1] - latency[0])
@@ -259,6 +261,8 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
         }))
         const fiber = node.start(served)
         const socket: OpenSocket = {
+          from: from.name,
+          to: new URL(Redacted.value(address)).host,
           lose: (ending) => {
             open.delete(socket)
             after(delay(), () => client.end(ending))
@@ -322,6 +326,7 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
       for (const socket of open) {
         if (random() >= probability) continue
         count += 1
+        log(socket.from, `its WebSocket to ${socket.to} ${isSilent ? "becomes silent" : "breaks"}`)
         if (isSilent) socket.silence()
         else socket.lose(new SocketLost({ code: 1006, reason: "" }))
       }

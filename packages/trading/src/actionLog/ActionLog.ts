@@ -581,7 +581,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       const { fingerprint, leaseUntil, lookUpAt, nonce, openedAt, signer, trace } = entry
       const state = LoggedAction.stateAt(entry, now)
       const isDue = state === "unknown" && trace !== undefined
-      const next = isDue ? LoggedAction.nextLookup(openedAt, now) : state === "sent" ? leaseUntil : undefined
+      const next = isDue ? LoggedAction.nextLookup(openedAt, now, trace.expiresAfter) : state === "sent" ? leaseUntil : undefined
       const guard: Guard = { states: [state], now, lookUpAt }
       return Effect.map(
         driver.update(LoggedAction.entryKey(entry), guard, { lookUpAt: next }),

@@ -456,9 +456,10 @@ const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">,
   /** Reads the outcomes that other replicas determined for actions of this process. */
   const learnOutcomes = Effect.fnUntraced(function*(now: number) {
     for (const entry of yield* own.find({ due: now }, now)) {
-      const { fingerprint, lookUpAt, openedAt, signer } = entry
+      const { fingerprint, lookUpAt, openedAt, signer, trace } = entry
       const key = LoggedAction.entryKey(entry)
-      yield* own.update(key, { states: ["unknown"], lookUpAt }, { lookUpAt: LoggedAction.nextLookup(openedAt, now) })
+      const next = LoggedAction.nextLookup(openedAt, now, trace?.expiresAfter)
+      yield* own.update(key, { states: ["unknown"], lookUpAt }, { lookUpAt: next })
       const [found] = signer === undefined ? [] : yield* select({ id: fingerprint })
       if (found?.settled === undefined || (found.state !== "accepted" && found.state !== "rejected")) continue
       yield* own.update(key, { states: ["unknown"] }, { state: found.state, settled: found.settled })

@@ -15,6 +15,7 @@ import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, lowerCase, Millis, monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { OrderRecord } from "@trigate/domain/info/Account"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import type { ReadOperation } from "@trigate/domain/operations/Operation"
@@ -26,17 +27,20 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { OrderEvents } from "../accounts/AccountEvents.ts"
 import { Info } from "../Info.ts"
 import { ActionLog, metrics } from "./ActionLog.ts"
-import { type Conclusion, type Leg, listCloids, mostFound, type Recorded, type Unsettled } from "./LoggedAction.ts"
-
-/**
- * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as
- * `neverArrived`. The margin is necessary because the venue's servers can lag behind one another.
- */
-const expiryMargin = 2000
+import {
+  type Conclusion,
+  expiryMargin,
+  type Leg,
+  listCloids,
+  mostFound,
+  type Recorded,
+  type Unsettled
+} from "./LoggedAction.ts"
 
 /** Tolerance for the difference between the gateway's clock and the venue's, in milliseconds. */
 const clockTolerance = 60_000
@@ -108,6 +112,16 @@ export interface Options {
    * none.
    */
   readonly orders?: OrderEvents | undefined
+}
+
+/**
+ * A lookup for which there is no weight is made again for ten seconds. The next one would otherwise follow after half of
+ * the action's age.
+ */
+const whileLimited = {
+  times: 10,
+  schedule: Schedule.spaced("1 second"),
+  while: (error: unknown) => Predicate.isTagged(unwrapReason(error), "UpstreamRateLimited")
 }
 
 const turns = Effect.fnUntraced(function*({ orders }: Options) {
@@ -266,7 +280,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 
   const settleAll = Effect.fnUntraced(
     function*(actions: ReadonlyArray<Unsettled>) {
-      for (const action of actions) yield* Effect.ignore(settle(action))
+      for (const action of actions) yield* Effect.ignore(Effect.retry(settle(action), whileLimited))
     },
     Effect.provideService(Freshness, "none"),
     Effect.provideService(CurrentCaller, local)

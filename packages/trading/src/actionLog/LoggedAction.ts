@@ -288,10 +288,20 @@ export const isNamed = (
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
 /**
- * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
+ * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as
+ * `neverArrived`. The margin is necessary because the venue's servers can lag behind one another.
  */
-export const nextLookup = (openedAt: number, now: number): number =>
-  now + Math.max(1000, Math.min(300_000, Math.ceil((now - openedAt) / 2)))
+export const expiryMargin = 2000
+
+/**
+ * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
+ * The wait is half of the action's age, but ends soon after the action has expired, because its outcome is then known.
+ */
+export const nextLookup = (openedAt: number, now: number, expiresAfter = 0): number => {
+  const next = now + Math.max(1000, Math.min(300_000, Math.ceil((now - openedAt) / 2)))
+  const hasExpired = expiresAfter + 2 * expiryMargin
+  return hasExpired > now ? Math.min(next, hasExpired) : next
+}
 
 /**
  * An event in the life of an action.
