@@ -40,6 +40,7 @@ export interface Stores {
   readonly actionLog: Layer.Layer<ActionLog.ActionLog>
   readonly events: Layer.Layer<AccountEvents.EventStore>
   readonly replicaUse: Layer.Layer<ReplicaUse.ReplicaUse>
+  readonly cache: Layer.Layer<ResponseCache.ResponseCache>
   readonly rateLimits: LiveChains.RateLimits
 }
 
@@ -48,6 +49,7 @@ export const memoryStores = (): Stores => ({
   actionLog: ActionLogMemory.layer(),
   events: AccountEvents.layerMemory(),
   replicaUse: ReplicaUse.layerMemory,
+  cache: ResponseCache.layer(),
   rateLimits: (settings, windows) => RateLimiter.layerMemory(RateLimiter.toLimits(settings), windows)
 })
 
@@ -70,7 +72,7 @@ const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =
     Layer.succeed(HttpTransport, network.http(node)),
     Layer.succeed(SocketTransport, network.sockets(node)),
     Layer.succeed(MetadataFetch, { fetch: () => Effect.succeedNone }),
-    ResponseCache.layer(),
+    stores.cache,
     FilterStore.layerMemory(),
     SharedTransactions.layer()
   )
