@@ -1,6 +1,7 @@
 /**
- * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix: the {@link
- * RateLimiterShared.Driver | driver} for Redis.
+ * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix.
+ *
+ * This module is the driver; `RateLimiterShared` contains the policy.
  *
  * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
  * units available to refreshes of cached responses (`Pacer`), and the processes that use the limit.
