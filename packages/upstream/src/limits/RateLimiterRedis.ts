@@ -206,7 +206,8 @@ const decodeAnswer = Schema.decodeUnknownEffect(
 )
 
 const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
-  found
+  // a call that starts needs no slots
+  found.length === 0 ? [] : found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
 
