@@ -69,7 +69,7 @@ const isFault = (error: unknown): error is SqlFault =>
 const isLocked = (error: unknown): boolean =>
   isFault(error) && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
-/** What the steps of a store need. */
+/** The options of a store's steps. */
 export interface StepOptions<F> {
   /** Runs before each step. */
   readonly ready: Effect.Effect<void, F | SqlFault>

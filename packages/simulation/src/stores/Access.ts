@@ -3,8 +3,8 @@
  *
  * A store consists of a state, as on its disk, and of operations. An operation runs atomically at one point of time, as
  * a Lua script in Redis or a statement in Postgres does. The policy around the operations, such as deadlines and the
- * behaviour during an outage, is that of production. Each store is held to the real Redis and Postgres by the tests of
- * their drivers.
+ * behaviour during an outage, is production code. The tests of the drivers for Redis and Postgres run over each store,
+ * too.
  *
  * A replica reaches a store through an {@link Access}, which adds latency and faults.
  */

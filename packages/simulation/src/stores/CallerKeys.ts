@@ -66,7 +66,31 @@ export const makeBackend = ({ current }: Store, access: Access.Access): KeyStore
   }
 }
 
-/** Provides the keys of one replica. */
+/**
+ * Provides the keys of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as CallerKeys from "@trigate/simulation/unstable/stores/CallerKeys"
+ * import { KeyStore } from "@trigate/callers"
+ * import { Console, Effect, Layer } from "effect"
+ * import * as SecureRandom from "effect/crypto/SecureRandom"
+ *
+ * const replica = Layer.provide(CallerKeys.layer(CallerKeys.make(), Access.direct), SecureRandom.layerWebCrypto)
+ *
+ * const program = KeyStore.KeyStore.use(({ create }) => create({ name: "desk" })).pipe(
+ *   Effect.flatMap(({ record }) => Console.log(record.name))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, replica))
+ * ```
+ * ```text
+ * desk
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access

@@ -192,7 +192,36 @@ export const makeStatements = ({ current }: Store, access: Access.Access): Event
   }
 }
 
-/** Provides the event store of one replica in a simulated Redis. */
+/**
+ * Provides the event store of one replica in a simulated Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as EventLogs from "@trigate/simulation/unstable/stores/EventLogs"
+ * import { AccountEvents } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const store = EventLogs.makeRedis()
+ *
+ * const lease = (owner: string) =>
+ *   AccountEvents.EventStore.use((events) => events.lease(owner)).pipe(
+ *     Effect.provide(EventLogs.layerRedis(store, Access.direct))
+ *   )
+ *
+ * const program = Effect.flatMap(
+ *   Effect.all([lease("one"), lease("two")]),
+ *   ([one, two]) => Console.log(typeof one, typeof two)
+ * )
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * number undefined
+ * ```
+ */
 export const layerRedis = (
   store: Store,
   access: Access.Access,
@@ -200,7 +229,12 @@ export const layerRedis = (
 ): Layer.Layer<AccountEvents.EventStore> =>
   Layer.succeed(AccountEvents.EventStore, EventStoreRedis.make(makeCommands(store, access), bounds))
 
-/** Provides the event store of one replica in a simulated Postgres. */
+/**
+ * Provides the event store of one replica in a simulated Postgres.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerPostgres = (
   store: Store,
   access: Access.Access,

@@ -218,7 +218,30 @@ export const makeStatements = ({ current }: Store, access: Access.Access): Actio
   }
 }
 
-/** Provides the action log of one replica. */
+/**
+ * Provides the action log of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
+ * import { ActionLog } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const replica = PostgresActionLog.layer(PostgresActionLog.make(), Access.direct)
+ *
+ * const program = ActionLog.ActionLog.use(({ backing, unanswered }) =>
+ *   Effect.flatMap(unanswered, ({ length }) => Console.log(backing, length))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, replica))
+ * ```
+ * ```text
+ * Postgres 0
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access,

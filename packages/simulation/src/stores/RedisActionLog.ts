@@ -208,7 +208,30 @@ export const makeEntries = ({ current }: Store, access: Access.Access): ActionLo
   ping: Access.redis(access, () => true)
 })
 
-/** Provides the action log of one replica. */
+/**
+ * Provides the action log of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
+ * import { ActionLog } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const replica = RedisActionLog.layer(RedisActionLog.make(), Access.direct)
+ *
+ * const program = ActionLog.ActionLog.use(({ backing, unanswered }) =>
+ *   Effect.flatMap(unanswered, ({ length }) => Console.log(backing, length))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, replica))
+ * ```
+ * ```text
+ * Redis 0
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access,

@@ -85,14 +85,42 @@ export const makeVersions = ({ current }: Store, access: Access.Access): Account
     Access.redis(access, (now) => Access.setKey(current().roles, signer, accounts, now + milliseconds))
 })
 
-/** Provides the account versions of one replica. */
+/**
+ * Provides the account versions of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerVersions = (
   store: Store,
   access: Access.Access,
   options: Pick<ResponseCache.RedisOptions, "deadline"> = {}
 ): Layer.Layer<AccountVersions.AccountVersions> => AccountVersions.layerShared(options, makeVersions(store, access))
 
-/** Provides the cache of one replica, which shares responses and account versions. */
+/**
+ * Provides the cache of one replica, which shares responses and account versions.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
+ * import { AccountVersions } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const replica = RedisCache.layerVersions(RedisCache.make(), Access.direct)
+ *
+ * const program = AccountVersions.AccountVersions.use(({ change, version }) =>
+ *   Effect.flatMap(Effect.andThen(change("0x1", ["0x1"]), version(["0x1"], 0)), (found) => Console.log(typeof found))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, replica))
+ * ```
+ * ```text
+ * string
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access,

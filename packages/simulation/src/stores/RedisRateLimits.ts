@@ -53,7 +53,7 @@ const expire = ({ callers, members, pace, window }: Counted, now: number): void 
   if (now > pace.expiresAt) pace.level = pace.waits = undefined
 }
 
-const fieldOf = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
+const formatField = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
   `${slot} ${methodClass}`
 
 const addUnits = <A extends RateLimiterShared.SlotUnits>({ of }: Expiring<A>, field: string, entry: A): void => {
@@ -66,7 +66,7 @@ const sortSlots = (found: ReadonlyArray<RateLimiterShared.SlotUnits>): ReadonlyA
     .toSorted((one, other) => one.index - other.index)
 
 /** The use by one caller, in this window and in the previous one. */
-interface Held {
+interface CallerUse {
   units: number
   reads: number
   earlierUnits: number
@@ -74,13 +74,17 @@ interface Held {
 }
 
 /** Returns the use of each caller, and drops the slots that have left both windows. */
-const useOfCallers = (
+const findCallerUse = (
   { of }: Counted["callers"],
   own: string,
   slotNow: number,
   slots: number
-): { readonly all: ReadonlyMap<string, Held>; readonly own: ReadonlyArray<CallerUnits>; readonly held: Held } => {
-  const held: Held = { units: 0, reads: 0, earlierUnits: 0, earlierReads: 0 }
+): {
+  readonly all: ReadonlyMap<string, CallerUse>
+  readonly own: ReadonlyArray<CallerUnits>
+  readonly held: CallerUse
+} => {
+  const held: CallerUse = { units: 0, reads: 0, earlierUnits: 0, earlierReads: 0 }
   const all = new Map([[own, held]])
   const ofOwn: Array<CallerUnits> = []
   for (const [field, entry] of of) {
@@ -105,11 +109,11 @@ const useOfCallers = (
 }
 
 /** Returns the maximum use by a caller: its share, or what the others leave of the units that callers can use. */
-const capOf = (
+const findCaps = (
   limit: RateWindow.Limit,
   callers: number,
   caller: string,
-  all: ReadonlyMap<string, Held>,
+  all: ReadonlyMap<string, CallerUse>,
   total: RateWindow.Units
 ): { readonly share: RateWindow.Limit; readonly cap: RateWindow.Limit } => {
   const active = [...all].filter(([name, { earlierUnits, units }]) => units + earlierUnits > 0 || name === caller)
@@ -186,8 +190,8 @@ const take = (
   if (caller === undefined) {
     if (isFull) return { ...answer, outcome: "full", slots: sortSlots(slots) }
   } else {
-    const use = useOfCallers(counted.callers, caller, slotOfCaller, ofCaller.slots)
-    const { cap, share } = capOf(bounds, callers, caller, use.all, held)
+    const use = findCallerUse(counted.callers, caller, slotOfCaller, ofCaller.slots)
+    const { cap, share } = findCaps(bounds, callers, caller, use.all, held)
     const fits = (within: RateWindow.Limit) =>
       use.held.units <= within.limit - Math.min(cost, within.limit) &&
       (methodClass === "once" || use.held.reads <= within.readLimit - Math.min(cost, within.readLimit))
@@ -203,11 +207,11 @@ const take = (
       }
     }
     const entry = { slot: slotOfCaller, class: methodClass, units: cost, caller }
-    addUnits(counted.callers, `${fieldOf(entry)} ${caller}`, entry)
+    addUnits(counted.callers, `${formatField(entry)} ${caller}`, entry)
     counted.callers.expiresAt = storeNow + timeToLiveOfCallers
   }
   const entry = { slot, class: methodClass, units: cost }
-  addUnits(window, fieldOf(entry), entry)
+  addUnits(window, formatField(entry), entry)
   window.expiresAt = storeNow + timeToLive
   held[methodClass] += cost
   if (burst === 0) return { ...answer, outcome: "taken" }
@@ -225,18 +229,18 @@ const join = (
 ): boolean => {
   const { members, window } = counted
   const isKnown = members.of.has(id)
-  let unitsOf: "alone" | "lately" | "sinceReport" | "units" = isKnown ? "alone" : "units"
+  let written: "alone" | "lately" | "sinceReport" | "units" = isKnown ? "alone" : "units"
   if (!isKnown && all.length > 0) {
-    unitsOf = "lately"
+    written = "lately"
     if (storeNow > counted.restoredUntil) {
       counted.restoredUntil = storeNow + lasts
-      unitsOf = "sinceReport"
-      for (const entry of all) addUnits(window, fieldOf(entry), entry)
+      written = "sinceReport"
+      for (const entry of all) addUnits(window, formatField(entry), entry)
     }
   }
   for (const use of own) {
-    const units = use[unitsOf]
-    if (units > 0) addUnits(window, fieldOf(use), { slot: use.slot, class: use.class, units })
+    const units = use[written]
+    if (units > 0) addUnits(window, formatField(use), { slot: use.slot, class: use.class, units })
   }
   window.expiresAt = storeNow + timeToLive
   members.of.set(id, now)
@@ -258,7 +262,7 @@ const report = (
 }
 
 const refund = ({ callers, window }: Counted, { caller, units, ...counted }: RateLimiterShared.Refund): void => {
-  const field = fieldOf(counted)
+  const field = formatField(counted)
   const subtract = <A extends RateLimiterShared.SlotUnits>({ of }: Expiring<A>, name: string): void => {
     const found = of.get(name)
     if (found !== undefined) of.set(name, { ...found, units: found.units - Math.max(0, Math.min(found.units, units)) })
@@ -298,7 +302,28 @@ export const makeDriver = ({ current }: Store, access: Access.Access): RateLimit
   }
 }
 
-/** Provides the rate limiter of one replica. */
+/**
+ * Provides the rate limiter of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
+ * import { RateLimiter } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const replica = RedisRateLimits.layer(RedisRateLimits.make(), Access.direct, { "trading-api": 1200 })
+ *
+ * const program = RateLimiter.RateLimiter.use(({ pacerOf }) => Console.log(pacerOf("trading-api")?.isSpent(0)))
+ *
+ * await Effect.runPromise(Effect.provide(program, replica))
+ * ```
+ * ```text
+ * false
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access,

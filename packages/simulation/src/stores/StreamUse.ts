@@ -39,7 +39,36 @@ export const makeReports = (
     )
 })
 
-/** Provides the use of the stream limits of one replica. */
+/**
+ * Provides the use of the stream limits of one replica.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as StreamUse from "@trigate/simulation/unstable/stores/StreamUse"
+ * import { ReplicaUse } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const store = StreamUse.make()
+ *
+ * const report = (connections: number) =>
+ *   ReplicaUse.ReplicaUse.use(({ exchange }) => exchange({ connections, subscriptions: 0, users: [] })).pipe(
+ *     Effect.provide(StreamUse.layer(store, Access.direct))
+ *   )
+ *
+ * const program = Effect.flatMap(
+ *   Effect.andThen(report(3), report(1)),
+ *   (others) => Console.log(others.connections, others.replicas)
+ * )
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * 3 1
+ * ```
+ */
 export const layer = (
   store: Store,
   access: Access.Access,

@@ -356,7 +356,12 @@ const makeShared = Effect.fnUntraced(
   }
 )
 
-/** Provides versions that replicas share. */
+/**
+ * Provides versions that replicas share.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerShared = (
   options: Pick<RedisOptions, "deadline">,
   shared: SharedVersions

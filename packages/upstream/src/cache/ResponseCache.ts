@@ -809,7 +809,12 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, n
 export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
   Layer.provide(layerNoDeps(options), AccountVersions_.layerMemory())
 
-/** Provides a cache in this process that shares responses with the other replicas through a store. */
+/**
+ * Provides a cache in this process that shares responses with the other replicas through a store.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerShared = (
   options: Options & Pick<RedisOptions, "deadline">,
   store: TextStore

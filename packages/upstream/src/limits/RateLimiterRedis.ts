@@ -1,6 +1,7 @@
 /**
- * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix: the {@link
- * RateLimiterShared.Driver | driver} for Redis.
+ * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix.
+ *
+ * This module is the driver; `RateLimiterShared` contains the policy.
  *
  * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
  * units available to refreshes of cached responses (`Pacer`), and the processes that use the limit.
@@ -205,7 +206,8 @@ const decodeAnswer = Schema.decodeUnknownEffect(
 )
 
 const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
-  found
+  // a call that starts needs no slots
+  found.length === 0 ? [] : found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
 

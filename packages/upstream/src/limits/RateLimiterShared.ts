@@ -1,8 +1,8 @@
 /**
  * `RateLimiter` whose limits are shared by all processes that use the same store.
  *
- * This module contains the policy: when a process may use the limit alone, what it reports, and what it writes into a
- * store that has lost its data. A {@link Driver} counts, and each of its operations is atomic. Each process also counts
+ * This module contains the policy: when a process may use the limit alone, which use it reports, and which use it writes
+ * into a store that has lost its data. A {@link Driver} counts, and each of its operations is atomic. Each process also counts
  * in its own window.
  *
  * While the store is unreachable, each process uses at most its part of the limit (one half with two processes). It also
@@ -120,7 +120,7 @@ export interface OwnUse extends SlotUnits {
   readonly lately: number
 }
 
-/** A process that begins to use a limit, or that writes what it used while the store was unreachable. */
+/** A process that begins to use a limit, or that writes its use from a time when the store was unreachable. */
 export interface Joining {
   readonly id: string
   readonly now: number
