@@ -10,6 +10,8 @@ export interface Mutant {
   readonly file: string
   readonly from: string
   readonly to: string
+  /** Whether the scenario of a signed action finds it, which runs many more seeds a second. */
+  readonly inOnce?: true
   /** Whether this project had the fault once. */
   readonly isReal?: true
 }
@@ -19,39 +21,47 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "an action is claimed after it was sent",
     file: "packages/trading/src/actionLog/LoggedAction.ts",
     from: `Effect.acquireUseRelease(log.claim(sending), use, (claim) => claim.settle("unknown"))`,
-    to: `Effect.flatMap(use({ isRepeat: false, settle: () => Effect.void }), (a) => Effect.as(log.claim(sending), a))`
+    to: `Effect.flatMap(use({ isRepeat: false, settle: () => Effect.void }), (a) => Effect.as(log.claim(sending), a))`,
+    inOnce: true
   },
   {
     name: "other content may use a nonce of unknown outcome",
     file: "packages/trading/src/actionLog/LoggedAction.ts",
     from: `(guard.fingerprint ?? entry.fingerprint) === entry.fingerprint &&`,
-    to: ``
+    to: ``,
+    inOnce: true
   },
   {
     name: "an action can be sent again while it is in flight",
     file: "packages/trading/src/actionLog/LoggedAction.ts",
     from: `return state === undefined || state === "unknown" ? "sent" : undefined`,
-    to: `return state === undefined || state === "unknown" || state === "sent" ? "sent" : undefined`
+    to: `return state === undefined || state === "unknown" || state === "sent" ? "sent" : undefined`,
+    inOnce: true
   },
   {
     name: "a broken connection counts as not sent",
     file: "packages/upstream/src/attempts/Attempts.ts",
     from: `if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`,
-    to: `if (sent === "no" || reason === "Broken") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`
+    to:
+      `if (sent === "no" || reason === "Broken") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`,
+    inOnce: true
   },
   {
     name: "an action goes to the next address after a timeout",
     file: "packages/upstream/src/attempts/Attempts.ts",
     from: `          return yield* outcomeUnknown(target, call, identity, sending.detail)`,
-    to: `          if (index === targets.length - 1) return yield* outcomeUnknown(target, call, identity, sending.detail)
+    to:
+      `          if (index === targets.length - 1) return yield* outcomeUnknown(target, call, identity, sending.detail)
           lastDetail = sending.detail
-          break`
+          break`,
+    inOnce: true
   },
   {
     name: "an unknown outcome frees the nonce",
     file: "packages/trading/src/Exchange.ts",
     from: `yield* settle(isUnknown ? "unknown" : "released")`,
-    to: `yield* settle("released")`
+    to: `yield* settle("released")`,
+    inOnce: true
   },
   {
     name: "a client that leaves interrupts the request to the venue",
@@ -80,7 +90,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "orders from before an action are served after it",
     file: "packages/trading/src/Exchange.ts",
-    from: `if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")`,
+    from:
+      `if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")`,
     to: ``
   },
   {
@@ -94,7 +105,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "the weight of an outage is forgotten if it cannot be written",
     file: "packages/upstream/src/limits/RateLimiterShared.ts",
     from: `Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {`,
-    to: `Exit.isSuccess(exit) || exit.cause.reasons.some((reason) => reason._tag === "Interrupt") ? Effect.void : Effect.sync(() => {`,
+    to:
+      `Exit.isSuccess(exit) || exit.cause.reasons.some((reason) => reason._tag === "Interrupt") ? Effect.void : Effect.sync(() => {`,
     isReal: true
   },
   {

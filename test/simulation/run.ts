@@ -11,7 +11,8 @@ import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { makeAccounts } from "./bots.ts"
 import { mutants } from "./mutants.ts"
-import { make } from "./scenario.ts"
+import * as Once from "./once.ts"
+import * as Replicas from "./scenario.ts"
 
 const help = `npm run simulate [-- options]
 
@@ -22,6 +23,7 @@ faults of a seed. Checks the promises of docs/reliability.md against the venue's
   --from S       the first seed (default: one that the current commit determines)
   --seed S       runs one seed, and prints its faults and its timeline
   --minutes M    runs seeds until M minutes have passed
+  --once         runs only the path of a signed action, which takes a few milliseconds a seed
   --mutants      instead, puts known faults into the code, one at a time, and counts the seeds that each needs to be found
   --mutant I     with --mutants: only the one with this number
   --help         this text
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     from: { type: "string" },
     seed: { type: "string" },
     minutes: { type: "string" },
+    once: { type: "boolean" },
     mutants: { type: "boolean" },
     mutant: { type: "string" }
   }
@@ -68,7 +71,8 @@ const findMutant = (index: number, most: number, from: number): number | undefin
     "--from",
     String(from),
     "--seeds",
-    String(most)
+    String(most),
+    ...(mutants[index]?.inOnce === true ? ["--once"] : [])
   ], {
     encoding: "utf8",
     env: { ...process.env, TRIGATE_MUTANT: String(index), TRIGATE_FIRST_FAILURE: "1" },
@@ -76,7 +80,9 @@ const findMutant = (index: number, most: number, from: number): number | undefin
   })
   if (child.status === 0) return undefined
   const runs = /^failed after (?<runs>\d+) runs: (?<why>.*)$/mu.exec(child.stdout)?.groups
-  if (runs === undefined) fail(`the mutant "${mutants[index]?.name}" broke the program:\n${child.stderr}${child.stdout}`)
+  if (runs === undefined) {
+    fail(`the mutant "${mutants[index]?.name}" broke the program:\n${child.stderr}${child.stdout}`)
+  }
   console.log(`${String(runs?.["runs"]).padStart(5)}  ${mutants[index]?.name}\n       ${runs?.["why"]}`)
   return Number(runs?.["runs"])
 }
@@ -95,50 +101,56 @@ if (values.mutants === true) {
 }
 
 const accounts = await Effect.runPromise(makeAccounts(["alice", "bob", "carol"]))
-const scenario = make(accounts)
 
-const one = whole("seed")
-if (one !== undefined) {
-  const run = Plan.run(scenario, one)
-  console.log(Plan.format(scenario, run, run.timeline.length))
-  process.exit(run.violations.length === 0 ? 0 : 1)
+/** Runs what the options select. Returns whether every run passed. */
+const simulate = <Fault>(scenario: Plan.Scenario<Fault>): boolean => {
+  const one = whole("seed")
+  if (one !== undefined) {
+    const run = Plan.run(scenario, one)
+    console.log(Plan.format(scenario, run, run.timeline.length))
+    return run.violations.length === 0
+  }
+
+  const isFirstOnly = process.env["TRIGATE_FIRST_FAILURE"] !== undefined
+  const minutes = whole("minutes")
+  const most = minutes === undefined ? seeds ?? 100 : Infinity
+  const began = performance.now()
+  const elapsed = () => (performance.now() - began) / 1000
+  let done = 0
+  let failed = 0
+  const { failures, missed, ...totals } = Plan.campaign(
+    scenario,
+    (function*() {
+      for (let seed = from; seed < from + most; seed++) yield seed
+    })(),
+    (run) => {
+      done++
+      if (run.violations.length > 0) {
+        failed++
+        if (isFirstOnly) {
+          console.log(`failed after ${done} runs: ${run.violations[0]}`)
+          return false
+        }
+        console.log(`seed ${run.seed} failed: ${run.violations[0]}`)
+      }
+      showProgress(`${done} seeds, ${failed} failed, ${(done / elapsed()).toFixed(1)} a second`)
+      return minutes === undefined || elapsed() < minutes * 60
+    }
+  )
+  showProgress("")
+  if (isFirstOnly) return failures.length === 0
+  const [first] = failures
+  if (first !== undefined) console.log(`\n${Plan.format(scenario, Plan.shrink(scenario, first))}\n`)
+  console.log(
+    `${totals.runs} seeds from ${from}: ${failures.length} failed; ${
+      (totals.elapsed / 60_000).toFixed(0)
+    } minutes simulated in ${elapsed().toFixed(0)} s, ${totals.steps} steps`
+  )
+  const isComplete = totals.runs < 100 || missed.length === 0
+  if (!isComplete) console.log(`never reached: ${missed.join(", ")}`)
+  return failures.length === 0 && isComplete
 }
 
-const isFirstOnly = process.env["TRIGATE_FIRST_FAILURE"] !== undefined
-const minutes = whole("minutes")
-const most = minutes === undefined ? seeds ?? 100 : Infinity
-const began = performance.now()
-const elapsed = () => (performance.now() - began) / 1000
-let done = 0
-let failed = 0
-const { failures, missed, ...totals } = Plan.campaign(
-  scenario,
-  (function*() {
-    for (let seed = from; seed < from + most; seed++) yield seed
-  })(),
-  (run) => {
-    done++
-    if (run.violations.length > 0) {
-      failed++
-      if (isFirstOnly) {
-        console.log(`failed after ${done} runs: ${run.violations[0]}`)
-        return false
-      }
-      console.log(`seed ${run.seed} failed: ${run.violations[0]}`)
-    }
-    showProgress(`${done} seeds, ${failed} failed, ${(done / elapsed()).toFixed(1)} a second`)
-    return minutes === undefined || elapsed() < minutes * 60
-  }
+process.exit(
+  (values.once === true ? simulate(Once.make(accounts.slice(0, 1))) : simulate(Replicas.make(accounts))) ? 0 : 1
 )
-showProgress("")
-if (isFirstOnly) process.exit(failures.length === 0 ? 0 : 1)
-const [first] = failures
-if (first !== undefined) console.log(`\n${Plan.format(scenario, Plan.shrink(scenario, first))}\n`)
-console.log(
-  `${totals.runs} seeds from ${from}: ${failures.length} failed; ${(totals.elapsed / 60_000).toFixed(0)} minutes simulated in ${
-    elapsed().toFixed(0)
-  } s, ${totals.steps} steps`
-)
-const isComplete = totals.runs < 100 || missed.length === 0
-if (!isComplete) console.log(`never reached: ${missed.join(", ")}`)
-process.exit(failures.length === 0 && isComplete ? 0 : 1)

@@ -1,0 +1,230 @@
+/**
+ * The path of a signed action alone: two replicas with a shared action log send orders to a venue that only records
+ * them. A run takes a few milliseconds, so that a replica can be killed before each of its steps in turn.
+ */
+import { CurrentCaller, local } from "@trigate/domain/Caller"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Simulation from "@trigate/simulation/Simulation"
+import * as Network from "@trigate/simulation/unstable/Network"
+import type { Findings, Scenario } from "@trigate/simulation/unstable/Plan"
+import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
+import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
+import * as StoreServer from "@trigate/simulation/unstable/StoreServer"
+import * as Admission from "@trigate/trading/admission/Admission"
+import { Exchange } from "@trigate/trading/Exchange"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { type Account, type Attempt, type Signed, startsAt } from "./bots.ts"
+import { checkActions, contentOf, type Processed } from "./properties.ts"
+
+/** A fault: how requests to the venue or operations of the store fail, or the step before which the first replica ends. */
+export type Fault =
+  | { readonly kind: "request"; readonly number: number; readonly fault: Network.HttpFault }
+  | { readonly kind: "store"; readonly at: number; readonly lasts: number; readonly losesConfirmations: boolean }
+  | { readonly kind: "kill"; readonly step: number }
+
+const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  while (random() < 0.6) {
+    const kind = Simulation.pickBelow(random, 3)
+    if (kind === 0) {
+      const fault = Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
+      if (fault !== undefined) faults.push({ kind: "request", number: Simulation.pickBelow(random, 12), fault })
+    } else if (kind === 1) {
+      faults.push({
+        kind: "store",
+        at: random() * 1500,
+        lasts: random() * 1500,
+        losesConfirmations: random() < 0.5
+      })
+    } else faults.push({ kind: "kill", step: 1 + Simulation.pickBelow(random, 40) })
+  }
+  return faults
+}
+
+const describe = (fault: Fault): string => {
+  switch (fault.kind) {
+    case "request":
+      return `request ${fault.number} to the venue is ${fault.fault}`
+    case "store":
+      return `the store ${fault.losesConfirmations ? "loses confirmations" : "is away"} from ${
+        fault.at.toFixed(0)
+      } ms for ${fault.lasts.toFixed(0)} ms`
+    case "kill":
+      return `the first replica is killed before its step ${fault.step}, and restarted`
+  }
+}
+
+const addresses = { api: ["http://venue", "http://venue-b"] }
+
+/** The orders that each run sends: an order of each account, some of them twice at once or with another content. */
+const orders = (accounts: ReadonlyArray<Account>): ReadonlyArray<Signed> =>
+  accounts.flatMap((account) => [account.sign(0), account.sign(0), account.sign(1), account.sign(1, 1)])
+
+/** Makes the scenario. `steps` receives the number of steps that the first replica ran. */
+export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) => void = () => {}): Scenario<Fault> => ({
+  plan,
+  describe,
+  mustReach: ["answered", "unknown", "refused", "kill", "request", "store"],
+  options: (seed) => ({ startsAt: startsAt + 500, yields: seed % 3 === 0 ? 0.02 : 0 }),
+  run: Effect.fnUntraced(function*(faults) {
+    const { after, log, node: makeNode, now, random } = yield* Simulation.Simulation
+    const reached = new Set<string>()
+    const processed: Array<Processed> = []
+    let requests = 0
+    const network = yield* Network.make({
+      fault: (from) => {
+        const number = requests++
+        const chosen = faults.find((fault) => fault.kind === "request" && fault.number === number)
+        if (chosen?.kind !== "request") return undefined
+        reached.add("request")
+        log(from, `its request ${number} is ${chosen.fault}`)
+        return chosen.fault
+      }
+    })
+    const venueNode = makeNode("venue")
+    const used = new Set<string>()
+    const serve: Network.HttpHandler = ({ body }) =>
+      Effect.sync(() => {
+        const sent = new TextDecoder().decode(body)
+        const isNew = !used.has(contentOf(sent))
+        used.add(contentOf(sent))
+        const answer = isNew
+          ? `{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":${used.size}}}]}}}`
+          : `{"status":"err","response":"Invalid nonce: duplicate nonce 1"}`
+        processed.push({ body: sent, at: now(), answer })
+        log("venue", sent.slice(0, 120))
+        return { status: 200, headers: { "content-type": "application/json" }, body: new TextEncoder().encode(answer) }
+      })
+    venueNode.start(Effect.never)
+    for (const address of addresses.api) network.serve(address, { node: venueNode, http: serve })
+
+    const store = yield* StoreServer.make("store")
+    const inPostgres = random() < 0.5
+    const postgres = PostgresActionLog.make()
+    const redis = RedisActionLog.make()
+    const actionLog = () =>
+      inPostgres
+        ? PostgresActionLog.layer(postgres, store.access, { lease: "25 seconds" })
+        : RedisActionLog.layer(redis, store.access, { lease: "25 seconds" })
+    const replicas = ["gateway-1", "gateway-2"].map((name) => {
+      const node = makeNode(name)
+      let exchange: typeof Exchange.Service | undefined
+      const start = () =>
+        node.start(Effect.gen(function*() {
+          exchange = undefined
+          const scope = yield* Scope.make()
+          const services = yield* Layer.build(
+            Layer.fresh(TradingUpstream.layerExchange(addresses)).pipe(
+              Layer.provide(Layer.fresh(Admission.layer())),
+              Layer.provide(VenueProfile.layer("mainnet")),
+              Layer.provide(actionLog()),
+              Layer.provide(Pipeline.layerNoDeps({ owner: local, onceDeadline: "10 seconds" })),
+              Layer.provide([
+                RateLimiter.layerUnlimited,
+                OutlierDetection.layerAlways,
+                ResponseCache.layer(),
+                Layer.succeed(HttpTransport, network.http(node))
+              ])
+            )
+          ).pipe(Scope.provide(scope))
+          exchange = Context.get(services, Exchange)
+        }))
+      return { node, start, exchange: () => exchange }
+    })
+    for (const replica of replicas) yield* Fiber.join(replica.start())
+    const [first] = replicas
+    for (const fault of faults) {
+      if (fault.kind === "kill") {
+        first?.node.killAtStep(first.node.steps() + fault.step)
+        first?.node.onKilled(() => {
+          reached.add("kill")
+          log("gateway-1", "is killed")
+          after(700, () => void first.start())
+        })
+      } else if (fault.kind === "store") {
+        after(fault.at, () => {
+          reached.add("store")
+          if (fault.losesConfirmations) store.fault.lostConfirmations = 1
+          else store.fault.isAway = true
+        })
+        after(fault.at + fault.lasts, () => {
+          store.fault.lostConfirmations = 0
+          store.fault.isAway = false
+        })
+      }
+    }
+
+    const attempts: Array<Attempt> = []
+    const attempt = Effect.fnUntraced(function*({ body, nonce, signer }: Signed) {
+      yield* Effect.sleep(random() * 1500)
+      const replica = replicas[Simulation.pickBelow(random, 2)]
+      const relay = replica?.exchange()?.relay
+      if (replica?.node.isAlive() !== true || relay === undefined) return
+      const made: Attempt = {
+        signer,
+        nonce,
+        body,
+        replica: replica.node.name,
+        from: now(),
+        until: undefined,
+        known: undefined,
+        hasLeft: false,
+        text: ""
+      }
+      attempts.push(made)
+      const sent = yield* Simulation.callback<Result.Result<unknown, unknown>, never>((resume) => {
+        const fiber = replica.node.start(Effect.provideService(
+          Effect.result(relay({ body: new TextEncoder().encode(body), surface: "gateway" })),
+          CurrentCaller,
+          local
+        ))
+        fiber.addObserver(resume)
+        // the connection breaks with the replica
+        const cancel = replica.node.onKilled(() =>
+          resume(Effect.runSync(Effect.exit(Effect.succeed(Result.fail("killed")))))
+        )
+        return cancel
+      })
+      made.until = now()
+      const reason = Result.isFailure(sent) ? unwrapReason(sent.failure) : undefined
+      made.known = reason === undefined
+        ? "answered"
+        : reason === "killed" || Predicate.isTagged(reason, "OutcomeUnknown")
+        ? "unknown"
+        : "refused"
+      reached.add(made.known)
+      log(replica.node.name, `${made.known}: ${Predicate.hasProperty(reason, "_tag") ? String(reason._tag) : ""}`)
+    })
+    // each action is attempted, and attempted again unless it was answered
+    yield* Effect.forEach(orders(accounts), (signed) => Effect.andThen(attempt(signed), attempt(signed)), {
+      concurrency: "unbounded",
+      discard: true
+    })
+    yield* Effect.sleep("60 seconds")
+    yield* Effect.forEach(orders(accounts), attempt, { discard: true })
+    steps(first?.node.steps() ?? 0)
+
+    const violations = [
+      ...checkActions(
+        attempts,
+        processed,
+        (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""
+      ),
+      ...attempts.filter(({ until }) => until === undefined).map(({ body }) => `never answered: ${body.slice(0, 60)}`)
+    ]
+    return { violations, reached } satisfies Findings
+  })
+})
