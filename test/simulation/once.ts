@@ -37,7 +37,7 @@ export type Fault =
 
 const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
-  while (random() < 0.6) {
+  while (random() < 0.7) {
     const kind = Simulation.pickBelow(random, 3)
     if (kind === 0) {
       const fault = Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
@@ -45,8 +45,8 @@ const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
     } else if (kind === 1) {
       faults.push({
         kind: "store",
-        at: random() * 1500,
-        lasts: random() * 1500,
+        at: random() * 800,
+        lasts: random() * 1000,
         losesConfirmations: random() < 0.5
       })
     } else faults.push({ kind: "kill", step: 1 + Simulation.pickBelow(random, 40) })
@@ -96,18 +96,32 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
     })
     const venueNode = makeNode("venue")
     const used = new Set<string>()
-    const serve: Network.HttpHandler = ({ body }) =>
-      Effect.sync(() => {
-        const sent = new TextDecoder().decode(body)
-        const isNew = !used.has(contentOf(sent))
-        used.add(contentOf(sent))
-        const answer = isNew
-          ? `{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":${used.size}}}]}}}`
-          : `{"status":"err","response":"Invalid nonce: duplicate nonce 1"}`
-        processed.push({ body: sent, at: now(), answer })
-        log("venue", sent.slice(0, 120))
-        return { status: 200, headers: { "content-type": "application/json" }, body: new TextEncoder().encode(answer) }
-      })
+    const attempts: Array<Attempt> = []
+    const inFlight: Array<string> = []
+    const violations: Array<string> = []
+    /** Checks that a content does not arrive while another attempt to send it is in flight. */
+    const arrive = (sent: string): void => {
+      const isInProgress = ({ body, until }: Attempt) => until === undefined && contentOf(body) === contentOf(sent)
+      inFlight.push(contentOf(sent))
+      const together = inFlight.filter((content) => content === contentOf(sent)).length
+      if (together > 1 && attempts.filter(isInProgress).length >= together) {
+        violations.push(`sent again while it is in flight: ${sent.slice(0, 60)}`)
+      }
+    }
+    const serve: Network.HttpHandler = Effect.fnUntraced(function*({ body }) {
+      const sent = new TextDecoder().decode(body)
+      arrive(sent)
+      yield* Effect.sleep(random() * 400)
+      inFlight.splice(inFlight.indexOf(contentOf(sent)), 1)
+      const isNew = !used.has(contentOf(sent))
+      used.add(contentOf(sent))
+      const answer = isNew
+        ? `{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":${used.size}}}]}}}`
+        : `{"status":"err","response":"Invalid nonce: duplicate nonce 1"}`
+      processed.push({ body: sent, at: now(), answer })
+      log("venue", sent.slice(0, 120))
+      return { status: 200, headers: { "content-type": "application/json" }, body: new TextEncoder().encode(answer) }
+    })
     venueNode.start(Effect.never)
     for (const address of addresses.api) network.serve(address, { node: venueNode, http: serve })
 
@@ -167,9 +181,8 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
       }
     }
 
-    const attempts: Array<Attempt> = []
     const attempt = Effect.fnUntraced(function*({ body, nonce, signer }: Signed) {
-      yield* Effect.sleep(random() * 1500)
+      yield* Effect.sleep(random() * 600)
       const replica = replicas[Simulation.pickBelow(random, 2)]
       const relay = replica?.exchange()?.relay
       if (replica?.node.isAlive() !== true || relay === undefined) return
@@ -217,14 +230,14 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
     yield* Effect.forEach(orders(accounts), attempt, { discard: true })
     steps(first?.node.steps() ?? 0)
 
-    const violations = [
+    violations.push(
       ...checkActions(
         attempts,
         processed,
         (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""
       ),
       ...attempts.filter(({ until }) => until === undefined).map(({ body }) => `never answered: ${body.slice(0, 60)}`)
-    ]
+    )
     return { violations, reached } satisfies Findings
   })
 })
