@@ -74,7 +74,9 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
     /** The response to an action; without one, it is lost. */
     response: undefined as object | undefined,
     /** The masters of agents. */
-    masters: new Map<string, string>()
+    masters: new Map<string, string>(),
+    /** The number of further queries that the venue refuses with 429. */
+    refusals: 0
   }
   const answer = (value: unknown) => ScriptedTransport.answer(200, JSON.stringify(value))
   const recordOf = (cloid: string, { oid, order, status }: Shown) => ({
@@ -137,7 +139,11 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
     }
   }
   const transport = ScriptedTransport.make(({ body, url }) => {
-    if (!url.endsWith("/exchange")) return react(readQuery(JSON.parse(body)))
+    if (!url.endsWith("/exchange")) {
+      if (state.refusals === 0) return react(readQuery(JSON.parse(body)))
+      state.refusals -= 1
+      return ScriptedTransport.answer(429, "null")
+    }
     state.actions += 1
     return state.response === undefined ? ScriptedTransport.broken : answer(state.response)
   })
@@ -562,6 +568,21 @@ describe("an unknown outcome", () => {
         assert.strictEqual(record.state, "accepted")
       }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer(), AccountEvents.make(), pipeline)))
     })
+  })
+
+  it.effect("is looked up again each second while there is no weight for it", () => {
+    const venue = makeVenue(() => ({ [one]: { status: "open", oid: 8 } }))
+    return Effect.gen(function*() {
+      yield* startTime
+      const nonce = yield* Clock.currentTimeMillis
+      yield* lose(yield* Effect.orDie(ActionBuilder.placeOrders({ orders: [{ ...leg, cloid: one }] }, { nonce })))
+      // the first lookup is after a second, and would be followed by lookups after 1.5, 2.25, 3.4, 5.1, 7.6 and 11.4 seconds
+      venue.state.refusals = 6
+      const { at, record } = yield* settledWithin(venue, { cloid: one }, 30)
+      assert.strictEqual(record.state, "accepted")
+      assert.strictEqual(venue.state.refusals, 0)
+      assert.isBelow(at - nonce, 9000)
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
   })
 
   it.effect("is looked up at once when the event log of the account has an event with its cloid", () => {

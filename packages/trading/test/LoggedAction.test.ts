@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { nextState, states, statesBefore } from "@trigate/trading/unstable/actionLog/LoggedAction"
+import { nextLookup, nextState, states, statesBefore } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import type { Attempted } from "@trigate/trading/unstable/actionLog/LoggedAction"
 
 /** The state after each event, in a first attempt and in a repeated one; an event that is not listed is refused. */
@@ -55,5 +55,15 @@ describe("an action of the log", () => {
       [statesBefore.sent, statesBefore.released, statesBefore.expiry, statesBefore.forgotten],
       [["unknown"], ["sent"], ["unknown"], ["sent", "unknown"]]
     )
+  })
+
+  it("is looked up after half of its age, and soon after it has expired", () => {
+    const opened = 1_000_000
+    assert.strictEqual(nextLookup(opened, opened), opened + 1000)
+    assert.strictEqual(nextLookup(opened, opened + 40_000), opened + 60_000)
+    assert.strictEqual(nextLookup(opened, opened + 3_600_000), opened + 3_900_000)
+    // it expires after 50 seconds; two seconds later by the venue's clock it can no longer arrive
+    assert.strictEqual(nextLookup(opened, opened + 40_000, opened + 50_000), opened + 54_000)
+    assert.strictEqual(nextLookup(opened, opened + 54_000, opened + 50_000), opened + 81_000)
   })
 })
