@@ -1,4 +1,5 @@
 /** The clients of the simulated gateways: bots that trade, readers, and subscribers that resume. */
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -49,14 +50,16 @@ export interface Signed {
   readonly body: string
 }
 
-const privateKey = (name: string): Redacted.Redacted<`0x${string}`> =>
-  Redacted.make(`0x${createHash("sha256").update(`trigate simulation ${name}`).digest("hex")}`)
+const privateKey = (name: string) => {
+  const key: `0x${string}` = `0x${createHash("sha256").update(`trigate simulation ${name}`).digest("hex")}`
+  return Redacted.make(key)
+}
 
 const bodies = new Map<string, Signed>()
 
 /** An account that trades. */
 export interface Account {
-  readonly address: string
+  readonly address: `0x${string}`
   /** Signs the order with a number; `variant` selects one of several contents with the same nonce. */
   readonly sign: (number: number, variant?: number) => Signed
 }
@@ -65,8 +68,9 @@ export interface Account {
 export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<string>) {
   return yield* Effect.forEach(names, (name) =>
     Effect.gen(function*() {
+      const run = Effect.runSyncWith(yield* Effect.context())
       const signer = yield* Signer.makePrivateKey(privateKey(name))
-      const address = signer.address.toLowerCase()
+      const address = lowerCase(signer.address)
       const services = Layer.merge(Layer.succeed(Signer.Signer, signer), VenueProfile.layer("mainnet"))
       const account: Account = {
         address,
@@ -78,7 +82,7 @@ export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<str
           const isBuy = (number + variant) % 2 === 0
           // every third order rests, the others are filled at once
           const rests = number % 3 === 2
-          const body = Effect.runSync(Effect.provide(
+          const body = run(Effect.provide(
             ActionBuilder.placeOrders({
               orders: [{
                 asset: 1,
@@ -122,7 +126,7 @@ export const makeClient = (network: Network, node: Simulation.Node) => {
       { body, nonce, signer }: Signed,
       attempts: Array<Attempt>,
       now: () => number,
-      timeout = patience
+      timeout: number = patience
     ) {
       const attempt: Attempt = {
         signer,
@@ -201,19 +205,19 @@ export const makeSubscriber = (
     heardAt: 0
   }
   let cursor = ""
-  let last: { readonly epoch: unknown; readonly seq: number } | undefined
+  let last: { readonly epoch: string; readonly seq: number } | undefined
 
   const receive = (text: string): void => {
     const frame = parse(text)
     const channel = member(frame, "channel")
     const data = member(frame, "data")
     if (channel === "resume") {
-      const [epoch, seq] = [member(data, "epoch"), Number(member(data, "seq"))]
+      const [epoch, seq] = [String(member(data, "epoch")), Number(member(data, "seq"))]
       if (member(data, "recovered") === false) {
         subscriber.gaps.push(now())
         subscriber.rows.clear()
         last = { epoch, seq }
-        cursor = `${String(epoch)}:${seq}`
+        cursor = `${epoch}:${seq}`
         log(node.name, `is told of a gap, at ${cursor}`)
       }
       return
@@ -224,12 +228,12 @@ export const makeSubscriber = (
     const isSnapshot = member(data, "isSnapshot") === true
     const seq = Number(member(frame, "seq"))
     const epoch = member(frame, "epoch")
-    if (epoch !== undefined && !Number.isNaN(seq)) {
+    if (typeof epoch === "string" && !Number.isNaN(seq)) {
       if (!isSnapshot && last !== undefined && epoch === last.epoch && seq <= last.seq) {
         subscriber.faults.push(`${node.name} received event ${seq} after ${last.seq}`)
       }
       last = { epoch, seq }
-      cursor = `${String(epoch)}:${seq}`
+      cursor = `${epoch}:${seq}`
     }
     for (const fill of Array.isArray(fills) ? fills : []) {
       const row = `${String(member(fill, "oid"))}/${String(member(fill, "tid"))}/${String(member(fill, "sz"))}`

@@ -21,6 +21,7 @@ import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -206,9 +207,7 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
         ))
         fiber.addObserver(resume)
         // the connection breaks with the replica
-        const cancel = replica.node.onKilled(() =>
-          resume(Effect.runSync(Effect.exit(Effect.succeed(Result.fail("killed")))))
-        )
+        const cancel = replica.node.onKilled(() => resume(Exit.succeed(Result.fail("killed"))))
         return cancel
       })
       made.until = now()

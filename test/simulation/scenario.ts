@@ -211,13 +211,13 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
         isForgotten ||= isRedisUncertain()
         log(name, "starts")
         yield* Scope.provide(
-          Gateway.make({
+          Effect.orDie(Gateway.make({
             network,
             node,
             address: `http://${name}`,
             stores: shared.forReplica(),
             environment
-          }),
+          })),
           own
         )
         log(name, "serves")
@@ -379,7 +379,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       }
     }))
 
-    yield* Effect.all([...bots, reading].map(Fiber.join), { concurrency: "unbounded" })
+    yield* Effect.forEach([...bots, reading], Fiber.join, { concurrency: "unbounded" })
     yield* Effect.sleep(recovery)
     log("check", "the faults are over")
 

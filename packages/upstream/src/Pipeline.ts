@@ -210,32 +210,33 @@ const make = Effect.fnUntraced(function*(options: Options) {
         pacer?.wait(read, Number.MAX_SAFE_INTEGER, now)
         return (pacer === undefined ? read : pacer.next(now))?.start ?? Effect.void
       }),
-    reads: Effect.fnUntraced(function*<Call extends { readonly operation: Operation.ReadOperation }, A, E, F>(
+    reads: <Call extends { readonly operation: Operation.ReadOperation }, A, E, F>(
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
-    ) {
-      const reader = cache.reader<A, E | CommonFailure>({
-        space: cacheSpace(upstream),
-        codec: protocol.codec
-      })
-      const ask = reads.ask ??
-        ((call, targets) =>
-          Effect.suspend(() => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId()))))
-      const kind: Kind<Call, A, E> = { protocol, ask, confirm, pacerOf: parts.rateLimiter.pacerOf }
-      return {
-        put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
-          const found = targetsOf(call)
-          return Result.isFailure(found)
-            ? Effect.void
-            : reader.put(new CallRead(kind, call, found.success), answer, receipt)
-        },
-        read: (call: Call) => {
-          const found = targetsOf(call)
-          return Result.isFailure(found)
-            ? Effect.fail(found.failure)
-            : reader.read(new CallRead(kind, call, found.success))
+    ) =>
+      Effect.sync(() => {
+        const reader = cache.reader<A, E | CommonFailure>({
+          space: cacheSpace(upstream),
+          codec: protocol.codec
+        })
+        const ask = reads.ask ??
+          ((call, targets) =>
+            Effect.suspend(() => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId()))))
+        const kind: Kind<Call, A, E> = { protocol, ask, confirm, pacerOf: parts.rateLimiter.pacerOf }
+        return {
+          put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
+            const found = targetsOf(call)
+            return Result.isFailure(found)
+              ? Effect.void
+              : reader.put(new CallRead(kind, call, found.success), answer, receipt)
+          },
+          read: (call: Call) => {
+            const found = targetsOf(call)
+            return Result.isFailure(found)
+              ? Effect.fail(found.failure)
+              : reader.read(new CallRead(kind, call, found.success))
+          }
         }
-      }
-    }),
+      }),
     once
   })
 })
