@@ -51,6 +51,30 @@ describe("the rows of the event log", () => {
     assert.isFalse(log.covers({ epoch, seq: first }, ["quiet", "busy"]))
   })
 
+  it("are named once to the store, and do not come back if the store did not drop them", () => {
+    const { append, log } = makeLog()
+    append("begin", "quiet")
+    append("begin", "busy")
+    const first = append("event", "busy", 60)
+    append("event", "busy", 60)
+    append("event", "busy", 60)
+    const { begun, seqs } = log.takeDropped(10)
+    assert.deepStrictEqual([seqs, begun.get("busy")?.seq], [[2, first, first + 60], first + 60])
+    assert.deepStrictEqual(log.takeDropped(10), { seqs: [], begun: new Map() })
+    const lost: AccountEvents.Entry = { kind: "event", user: "busy", name: "userFills", rows: [], seq: first, at: 0 }
+    const past: AccountEvents.Entry = { ...lost, kind: "past", user: "quiet", seq: 3 }
+    const start: AccountEvents.Entry = { ...lost, kind: "begin", user: "quiet", name: "", seq: 4 }
+    const copy = new AccountEvents.EventLog({ rows: 100, age: 1_000 })
+    copy.replace({
+      begun: new Map([["busy", { seq: first + 60, at: 0 }], ["quiet", { seq: 4, at: 0 }]]),
+      entries: [past, start, lost],
+      epoch,
+      seq: first + 120,
+      start: 0
+    })
+    assert.deepStrictEqual([copy.after(0, "busy", "userFills"), copy.after(0, "quiet", "userFills")], [[], [past]])
+  })
+
   it("are shared equally between busy accounts", () => {
     const { append, countRows } = makeLog()
     const users = ["a", "b", "c", "d"]

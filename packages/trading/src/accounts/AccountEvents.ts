@@ -94,6 +94,13 @@ export interface Tail {
   readonly entries: ReadonlyArray<Entry>
 }
 
+/** The entries that a writer's copy of the event log no longer contains, which the store then drops too. */
+export interface Dropped {
+  readonly seqs: ReadonlyArray<number>
+  /** The points at which the logs of the concerned accounts start now, by the accounts' addresses. */
+  readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
+}
+
 /** The store of the event log is unreachable; `detail` is the reason. */
 export class EventStoreUnavailable extends Data.TaggedError("EventStoreUnavailable")<{ readonly detail: string }> {}
 
@@ -103,8 +110,8 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 /** The maximum size and age of the event log. */
 export interface Bounds {
   /**
-   * The maximum number of rows, in total for all accounts. Beyond, the account with the most rows in the copy of this
-   * process loses its oldest ones.
+   * The maximum number of rows, in total for all accounts. Beyond, the account with the most rows loses its oldest
+   * ones.
    */
   readonly rows: number
   /** The maximum age of a row, in milliseconds. */
@@ -145,11 +152,15 @@ export class EventStore extends Context.Service<
     /**
      * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
      * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
+     *
+     * The store drops the entries in `dropped`, and expired ones. Without `dropped`, it drops its oldest entries beyond
+     * the maximum number of rows.
      */
     readonly append: (
       token: number,
       after: number,
-      entries: ReadonlyArray<NewEntry>
+      entries: ReadonlyArray<NewEntry>,
+      dropped?: Dropped
     ) => Effect.Effect<
       { readonly epoch: string; readonly seq: number; readonly at: number },
       EventStoreUnavailable | LeaseLost
@@ -248,6 +259,8 @@ export class EventLog {
   /** The sequence number of the newest entry that the store dropped, and a time that is not before its time. */
   #start = 0
   #droppedAt = 0
+  /** The dropped entries that {@link takeDropped} has not returned yet. */
+  #dropped: Array<Pick<Entry, "seq" | "user">> = []
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -265,11 +278,18 @@ export class EventLog {
     this.#rows = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
+    this.#dropped = []
     this.#start = start
     // the store does not return the time of the last entry that it dropped
     this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
     this.#seq = start
-    for (const entry of entries) this.#add(entry)
+    // an entry before the start of its account's log, as moved by drops, is one whose drop from the store was lost
+    const isBegun = new Set(
+      entries.filter(({ kind, seq, user }) => kind === "begin" && begun.get(user)?.seq === seq)
+        .map(({ user }) => user)
+    )
+    const isLost = ({ seq, user }: Entry) => seq <= (begun.get(user)?.seq ?? 0) && !isBegun.has(user)
+    for (const entry of entries) if (!isLost(entry)) this.#add(entry)
     this.#seq = Math.max(this.#seq, seq)
     for (const reader of this.#readers) reader.replaced()
   }
@@ -355,6 +375,23 @@ export class EventLog {
     }
   }
 
+  /** Returns the next entries that this copy has dropped, at most `most`. Returns each entry once. */
+  takeDropped(most: number): Dropped {
+    const dropped = this.#dropped.splice(0, most)
+    return {
+      seqs: dropped.map(({ seq }) => seq),
+      begun: new Map(dropped.flatMap(({ user }) => {
+        const begun = this.#begun.get(user)
+        return begun === undefined ? [] : [[user, begun]]
+      }))
+    }
+  }
+
+  /** Forgets the dropped entries: another process writes the log, and drops them from the store. */
+  forgetDropped(): void {
+    this.#dropped = []
+  }
+
   #add(entry: Entry): void {
     this.#seq = entry.seq
     if (entry.kind === "end") this.#begun.delete(entry.user)
@@ -397,6 +434,7 @@ export class EventLog {
   #dropFirst(account: AccountLog): void {
     const entry = account.entries[account.first]
     if (entry === undefined) return
+    this.#dropped.push({ seq: entry.seq, user: entry.user })
     account.first++
     account.rows -= entry.rows.length
     this.#rows -= entry.rows.length

@@ -126,15 +126,25 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     sql`UPDATE trigate_event_accounts SET begun_seq = NULL, begun_at = NULL
       WHERE network = ${network} AND account = ${user}`
 
-  /** Drops the oldest entries beyond the limits of the event log. */
+  /** Drops the entries up to a sequence number, and expired ones. */
   const trim = (seq: number, at: number) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
-          ${seq - bounds.rows}::bigint,
+          ${seq}::bigint,
           (SELECT max(seq) FROM trigate_event_entries WHERE network = ${network} AND stored_at < ${at - bounds.age})
         ) RETURNING seq
       )
       UPDATE trigate_event_logs SET start = greatest(start, (SELECT max(seq) FROM dropped)) WHERE network = ${network}`
+
+  /** Drops the entries that the writer has dropped from its copy. */
+  const drop = Effect.fnUntraced(function*({ begun, seqs }: EventStore.Dropped) {
+    if (seqs.length === 0) return
+    yield* sql`DELETE FROM trigate_event_entries WHERE network = ${network} AND ${sql.in("seq", seqs)}`
+    for (const [user, { at, seq }] of begun) {
+      yield* sql`UPDATE trigate_event_accounts SET begun_seq = ${seq}, begun_at = ${at}
+        WHERE network = ${network} AND account = ${user} AND begun_seq < ${seq}`
+    }
+  })
 
   return EventStore.EventStore.of({
     backing: "Postgres",
@@ -152,7 +162,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
       Effect.asVoid(
         step(sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`)
       ),
-    append: Effect.fnUntraced(function*(token, after, entries) {
+    append: Effect.fnUntraced(function*(token, after, entries, dropped) {
       const at = yield* Clock.currentTimeMillis
       const seq = after + EventStore.totalSpan(entries)
       const appended = yield* step(sql.withTransaction(Effect.gen(function*() {
@@ -170,7 +180,8 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
           if (entry.kind === "begin") yield* begin(entry)
           if (entry.kind === "end") yield* end(entry)
         }
-        yield* trim(seq, at)
+        if (dropped !== undefined) yield* drop(dropped)
+        yield* trim(dropped === undefined ? seq - bounds.rows : 0, at)
         return { epoch: log.epoch, seq }
       })))
       if (appended === undefined) return yield* new EventStore.LeaseLost()
