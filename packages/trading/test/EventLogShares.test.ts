@@ -9,11 +9,11 @@ const makeLog = () => {
   const log = new AccountEvents.EventLog({ rows: 100, age: 1_000 })
   log.replace({ begun: new Map(), entries: [], epoch, seq: 0, start: 0 })
   let seq = 0
-  const append = (kind: AccountEvents.EntryKind, user: string, rows = 0, at = 0): number => {
+  const append = (kind: AccountEvents.EntryKind, user: string, rows = 0, at = 0, padding = ""): number => {
     seq += Math.max(1, rows)
     const made = Array.from({ length: rows }, (_, index) => ({
       id: `${seq} ${index}`,
-      text: `{"time":${seq}}`,
+      text: `{"time":${seq}}${padding}`,
       time: seq
     }))
     const name = kind === "event" ? "userFills" : ""
@@ -73,6 +73,16 @@ describe("the rows of the event log", () => {
       start: 0
     })
     assert.deepStrictEqual([copy.after(0, "busy", "userFills"), copy.after(0, "quiet", "userFills")], [[], [past]])
+  })
+
+  it("have a bounded number of characters, and those of the account with the longest are dropped", () => {
+    const { append, countRows, log } = makeLog()
+    append("begin", "quiet")
+    append("event", "quiet", 50)
+    append("begin", "long")
+    for (let index = 0; index < 30; index++) append("event", "long", 1, 0, "p".repeat(10_000))
+    assert.deepStrictEqual([countRows("quiet"), countRows("long")], [50, 10])
+    assert.isAtMost(log.retained, 100 * AccountEvents.rowCharacters)
   })
 
   it("are shared equally between busy accounts", () => {

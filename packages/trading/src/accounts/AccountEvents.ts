@@ -238,11 +238,22 @@ interface LoggedStream {
 
 /** The entries of an account, oldest first. */
 interface AccountLog {
-  entries: Array<Entry>
+  /** A dropped entry is `undefined`, so that its rows are not retained until the array is compacted. */
+  entries: Array<Entry | undefined>
   /** Index of the first retained entry. */
   first: number
   rows: number
+  /** The characters of the rows. */
+  characters: number
 }
+
+/**
+ * Maximum characters of the rows in the event log, on average of its maximum number of rows. Beyond, the account with
+ * the most characters loses its oldest rows.
+ */
+export const rowCharacters = 1024
+
+const charactersIn = ({ rows }: NewEntry): number => rows.reduce((sum, { text }) => sum + text.length, 0)
 
 /** A copy of the event log, limited in the number and the age of its rows. */
 export class EventLog {
@@ -250,6 +261,7 @@ export class EventLog {
   readonly #readers = new Set<LogReader>()
   #accounts = new Map<string, AccountLog>()
   #rows = 0
+  #characters = 0
   /** The entries by account and subscription. */
   #streams = new Map<string, LoggedStream>()
   /** The point after which the log contains all events of an account: its start, or its last dropped entry. */
@@ -276,6 +288,7 @@ export class EventLog {
     this.#epoch = epoch
     this.#accounts = new Map()
     this.#rows = 0
+    this.#characters = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
     this.#dropped = []
@@ -409,19 +422,28 @@ export class EventLog {
         stream.dropped = []
       }
     }
-    const account = this.#accounts.get(entry.user) ?? { entries: [], first: 0, rows: 0 }
+    const account = this.#accounts.get(entry.user) ?? { entries: [], first: 0, rows: 0, characters: 0 }
+    const characters = charactersIn(entry)
     this.#accounts.set(entry.user, account)
     account.entries.push(entry)
     account.rows += entry.rows.length
+    account.characters += characters
     this.#rows += entry.rows.length
-    while (this.#rows > this.#bounds.rows) this.#dropFirst(this.#largest(account))
+    this.#characters += characters
+    while (this.#rows > this.#bounds.rows) this.#dropFirst(this.#largest(account, "rows"))
+    while (this.#characters > this.#bounds.rows * rowCharacters) this.#dropFirst(this.#largest(account, "characters"))
   }
 
   /** Returns the account with the most rows, so that a busy account loses its own rows before those of others. */
-  #largest(latest: AccountLog): AccountLog {
+  #largest(latest: AccountLog, by: "characters" | "rows"): AccountLog {
     let largest = latest
-    for (const account of this.#accounts.values()) if (account.rows > largest.rows) largest = account
+    for (const account of this.#accounts.values()) if (account[by] > largest[by]) largest = account
     return largest
+  }
+
+  /** The approximate bytes of the rows. */
+  get retained(): number {
+    return this.#characters
   }
 
   #stream({ name, user }: Entry): LoggedStream {
@@ -435,9 +457,13 @@ export class EventLog {
     const entry = account.entries[account.first]
     if (entry === undefined) return
     this.#dropped.push({ seq: entry.seq, user: entry.user })
+    account.entries[account.first] = undefined
     account.first++
     account.rows -= entry.rows.length
     this.#rows -= entry.rows.length
+    const characters = charactersIn(entry)
+    account.characters -= characters
+    this.#characters -= characters
     const begun = this.#begun.get(entry.user)
     if (begun !== undefined) {
       // `time` is by the venue's clock, which can differ from the clock of this process

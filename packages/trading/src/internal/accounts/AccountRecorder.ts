@@ -780,6 +780,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
   const watchedGauge = accountMetrics.accountsWatched.series({})
   const refillingGauge = accountMetrics.accountsRefilling.series({})
   const unrecordedGauge = accountMetrics.accountsUnrecorded.series({})
+  const bytesGauge = accountMetrics.accountLogBytes.series({})
   const epochsEnded = accountMetrics.accountEpochsEnded.series({})
 
   const watched: WatchedAccounts = makeWatched({
@@ -828,6 +829,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     watchedGauge.updateUnsafe(phases.length, context)
     refillingGauge.updateUnsafe(phases.filter((each) => each === "refilling").length, context)
     unrecordedGauge.updateUnsafe(unrecorded(), context)
+    bytesGauge.updateUnsafe(log.retained, context)
   }
 
   const elect = Effect.andThen(
