@@ -10,6 +10,8 @@ const main = new URL("venue/main.ts", import.meta.url).pathname
 const Entry = Schema.Struct({
   seq: Schema.Int,
   time: Schema.Int,
+  /** Milliseconds of the machine's monotonic clock. */
+  at: Schema.Finite,
   key: Schema.String,
   channel: Schema.String,
   data: Schema.Unknown
@@ -38,9 +40,14 @@ const Frames = Schema.Array(
   Schema.Struct({ id: Schema.Int, sent: Schema.Array(Schema.String), received: Schema.Array(Schema.String) })
 )
 
+/** The weight of a request, and the time at which it was received, in milliseconds of the machine's monotonic clock. */
+const Weight = Schema.Struct({ at: Schema.Finite, weight: Schema.Int })
+export type Weight = typeof Weight.Type
+
 const decodeResults = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
 const decodeState = Schema.decodeUnknownSync(State)
 const decodeLedger = Schema.decodeUnknownSync(Schema.Array(Entry))
+const decodeWeights = Schema.decodeUnknownSync(Schema.Array(Weight))
 const decodeFrames = Schema.decodeUnknownSync(Frames)
 
 export interface FakeVenue {
@@ -50,6 +57,7 @@ export interface FakeVenue {
   readonly state: () => Promise<State>
   /** Everything that happened, from a sequence number on. */
   readonly ledger: (from?: number) => Promise<ReadonlyArray<Entry>>
+  readonly weights: () => Promise<ReadonlyArray<Weight>>
   /** The frames of each connection, as they were sent and received. */
   readonly frames: () => Promise<typeof Frames.Type>
 }
@@ -69,6 +77,7 @@ const client = (url: string): FakeVenue => {
     run,
     state: async () => decodeState(await last({ do: "state" })),
     ledger: async (from = 0) => decodeLedger(await last({ do: "ledger", from })),
+    weights: async () => decodeWeights(await last({ do: "weights" })),
     frames: async () => decodeFrames(await last({ do: "frames" }))
   }
 }

@@ -1,6 +1,6 @@
 /** Everything that happens at the venue, and the ledger of it. Which connection hears of it is not decided here. */
 import { Account, type Fill, frontend, historical, type Order, type Update } from "./account.ts"
-import { randomBy, VenueClock } from "./clock.ts"
+import { machineTime, randomBy, VenueClock } from "./clock.ts"
 import { decimal, dexes, late, type Listed, listing, perpContext, spotContext } from "./listing.ts"
 import { Market, type Random } from "./market.ts"
 import { channelOf, keyOf, type Normal } from "./subscriptions.ts"
@@ -10,6 +10,8 @@ export interface Entry {
   /** From 0, in the order in which things happened. */
   readonly seq: number
   readonly time: number
+  /** The machine's time, see `machineTime`. */
+  readonly at: number
   readonly key: string
   readonly channel: string
   readonly data: unknown
@@ -117,6 +119,7 @@ export class World {
     const entry = {
       seq: this.ledger.length,
       time: this.clock.now,
+      at: machineTime(),
       key: keyOf(subscription),
       channel: channelOf(subscription),
       data: this.decorate(data)
