@@ -10,8 +10,6 @@ const main = new URL("venue/main.ts", import.meta.url).pathname
 const Entry = Schema.Struct({
   seq: Schema.Int,
   time: Schema.Int,
-  /** Milliseconds of the machine's monotonic clock. */
-  at: Schema.Finite,
   key: Schema.String,
   channel: Schema.String,
   data: Schema.Unknown
@@ -47,6 +45,7 @@ export type Weight = typeof Weight.Type
 const decodeResults = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
 const decodeState = Schema.decodeUnknownSync(State)
 const decodeLedger = Schema.decodeUnknownSync(Schema.Array(Entry))
+const decodeTimes = Schema.decodeUnknownSync(Schema.Array(Schema.Finite))
 const decodeWeights = Schema.decodeUnknownSync(Schema.Array(Weight))
 const decodeFrames = Schema.decodeUnknownSync(Frames)
 
@@ -57,6 +56,8 @@ export interface FakeVenue {
   readonly state: () => Promise<State>
   /** Everything that happened, from a sequence number on. */
   readonly ledger: (from?: number) => Promise<ReadonlyArray<Entry>>
+  /** When each entry of the ledger was made, in milliseconds of the machine's monotonic clock. */
+  readonly times: () => Promise<ReadonlyArray<number>>
   readonly weights: () => Promise<ReadonlyArray<Weight>>
   /** The frames of each connection, as they were sent and received. */
   readonly frames: () => Promise<typeof Frames.Type>
@@ -77,6 +78,7 @@ const client = (url: string): FakeVenue => {
     run,
     state: async () => decodeState(await last({ do: "state" })),
     ledger: async (from = 0) => decodeLedger(await last({ do: "ledger", from })),
+    times: async () => decodeTimes(await last({ do: "times" })),
     weights: async () => decodeWeights(await last({ do: "weights" })),
     frames: async () => decodeFrames(await last({ do: "frames" }))
   }

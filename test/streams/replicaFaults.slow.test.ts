@@ -136,13 +136,13 @@ class AccountFollower {
 class Ledger {
   readonly #rows = new Map<string, Array<TimedRow>>()
 
-  constructor(entries: ReadonlyArray<Entry>) {
-    for (const { at, channel, data, key } of entries) {
+  constructor(entries: ReadonlyArray<Entry>, times: ReadonlyArray<number>) {
+    for (const [index, { channel, data, key }] of entries.entries()) {
       if (!(channel in channels) || key.includes("true")) continue
       const user = String(JsonParts.value(key, "user"))
       const rows = this.#rows.get(`${user} ${channel}`) ?? []
       this.#rows.set(`${user} ${channel}`, rows)
-      rows.push(...rowsIn(channel, data).map((row) => ({ row, at })))
+      rows.push(...rowsIn(channel, data).map((row) => ({ row, at: times[index] ?? 0 })))
     }
   }
 
@@ -463,7 +463,10 @@ const play = Effect.fnUntraced(function*(seed: number, { hasPostgres, hasRedis }
   yield* Fiber.interrupt(sending)
   yield* Effect.sleep("3 seconds")
   yield* run({ do: "still" })
-  const ledger = new Ledger(yield* Effect.promise(() => venue.ledger()))
+  const ledger = new Ledger(
+    yield* Effect.promise(() => venue.ledger()),
+    yield* Effect.promise(() => venue.times())
+  )
   yield* Effect.repeat(
     Effect.delay(Effect.sync(() => followers.every((follower) => follower.hasAll(ledger))), "100 millis"),
     { until: (hasAll) => hasAll }

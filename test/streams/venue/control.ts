@@ -37,7 +37,7 @@ export type Command =
   /** Follows the machine's clock until `still`, and lets something happen to each user every so many milliseconds. */
   | { readonly do: "live"; readonly users: ReadonlyArray<string>; readonly every: number }
   | { readonly do: "still" }
-  | { readonly do: "weights" }
+  | { readonly do: "times" | "weights" }
   | { readonly do: "list"; readonly coin: string }
   | { readonly do: "trade"; readonly coin: string; readonly count?: number }
   | { readonly do: "states"; readonly coin?: string; readonly user?: string; readonly type?: string }
@@ -244,6 +244,8 @@ export class Control {
         return this.#follow(command.users, command.every)
       case "still":
         return this.#still()
+      case "times":
+        return world.times
       case "weights":
         return connections.weights
       case "list":

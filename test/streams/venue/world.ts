@@ -10,8 +10,6 @@ export interface Entry {
   /** From 0, in the order in which things happened. */
   readonly seq: number
   readonly time: number
-  /** The machine's time, see `machineTime`. */
-  readonly at: number
   readonly key: string
   readonly channel: string
   readonly data: unknown
@@ -42,6 +40,8 @@ export class World {
   readonly clock = new VenueClock()
   readonly random: Random
   readonly ledger: Array<Entry> = []
+  /** When each entry of the ledger was made, by the machine's clock. */
+  readonly times: Array<number> = []
   readonly listed = new Set<string>()
   /** Every subscription that was ever accepted: frames of a whole state are made for these. */
   readonly known = new Map<string, Normal>()
@@ -119,12 +119,12 @@ export class World {
     const entry = {
       seq: this.ledger.length,
       time: this.clock.now,
-      at: machineTime(),
       key: keyOf(subscription),
       channel: channelOf(subscription),
       data: this.decorate(data)
     }
     this.ledger.push(entry)
+    this.times.push(machineTime())
     this.publish(entry)
   }
 

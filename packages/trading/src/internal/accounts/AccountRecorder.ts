@@ -724,7 +724,7 @@ export const write = Effect.fnUntraced(
   function*(pending: Queue.Queue<NewEntry>, log: EventLog, ownership: LogOwnership) {
     const entries = withoutRepeats(log, yield* Queue.takeAll(pending))
     if (entries.length === 0) return
-    // as many as were appended, and those that are left from before
+    // more than the number of appended entries, because some may be left from before
     const dropped = log.takeDropped(entries.length + mostDropped)
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const writable = ownership.writable()
