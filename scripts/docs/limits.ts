@@ -96,8 +96,9 @@ export const limitsText = document(
   "These bounds are fixed. Others: [settings](configuration.md#limits), [the venue](upstreams.md#rate-limit),\n" +
     "[streams](streams.md#limits).",
   table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit)),
-  `With default settings, others can fill at most ${
+  `With default settings, others can fill ${
     Math.ceil(retained / 1_048_576)
   } MiB, and the process takes at most 1.5 GiB\n` +
-    "([Memory](../packages/server/test/attacks/Memory.slow.test.ts)). A response of 16 MiB delays the event loop by up to 0.4 seconds."
+    "([Memory](../packages/server/test/attacks/Memory.slow.test.ts)). A response of 16 MiB delays the event loop by 0.4 seconds,\n" +
+    "all attacks of that test together by 0.9."
 )

@@ -502,7 +502,8 @@ const play = Effect.fnUntraced(function*(seed: number, { hasPostgres, hasRedis }
   const accepted = responses.filter(({ status, tag }) => status === 200 && tag === "ok").map(({ nonce }) => nonce)
   assert.deepStrictEqual(accepted.filter((nonce) => !sent.includes(nonce)), [], what)
   for (const follower of followers) assertWhole(follower, ledger, what)
-  assert.isAtMost(heaviest.counted, 1200, what)
+  // without Redis, nobody knows what an ended process has used
+  if (hasRedis) assert.isAtMost(heaviest.counted, 1200, what)
   assert.deepStrictEqual(violations, [], what)
   for (const { longest, name } of figures) {
     if (name === "SIGTERM") assert.isAtMost(longest, 5000, what)

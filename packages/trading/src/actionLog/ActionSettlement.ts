@@ -114,11 +114,11 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const log = yield* ActionLog
   const info = yield* Info
   const accounts = new Map<string, Address | undefined>()
-  const takePriority = makePriorityWeight(promptWeight)
+  const priority = makePriorityWeight(promptWeight)
 
   /** Sends a query before refreshes of cached responses while weight for such queries is left. */
   const promptly = <A, E, R>({ cost }: ReadOperation, query: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(takePriority(cost.weight), (isPrompt) => Effect.provideService(query, IsRefresh, !isPrompt))
+    Effect.flatMap(priority.take(cost.weight), (isPrompt) => Effect.provideService(query, IsRefresh, !isPrompt))
 
   /**
    * Returns the account for which a signer trades: its own, or its master's; `undefined` if the venue does not know the

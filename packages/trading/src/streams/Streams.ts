@@ -425,13 +425,16 @@ export const askInBackground = ({ relay }: Queries) => (query: object) =>
 
 /** Makes the function that sends a query before those of callers, within {@link priorityWeight}. */
 const makeAskFirst = ({ relay }: Queries) => {
-  const takePriority = makePriorityWeight(priorityWeight)
+  const priority = makePriorityWeight(priorityWeight)
   return (query: object) =>
-    ask(query, (call) =>
-      Effect.flatMap(
-        takePriority(worstWeight(call.operation)),
-        (isFirst) => isFirst ? Effect.provideService(relay(call), CurrentCaller, local) : relay(call)
-      ))
+    ask(query, (call) => {
+      const weight = worstWeight(call.operation)
+      const first = relay(call).pipe(
+        Effect.provideService(CurrentCaller, local),
+        Effect.tapError((error) => Effect.sync(() => isLimited(error) ? priority.giveBack(weight) : undefined))
+      )
+      return Effect.flatMap(priority.take(weight), (isFirst) => isFirst ? first : relay(call))
+    })
 }
 
 /**

@@ -90,4 +90,20 @@ describe("a refill", () => {
       yield* load
       assert.strictEqual(senders.at(-1), Caller.local)
     }))
+
+  it.effect("does not use up that weight while the rate limit refuses it", () =>
+    Effect.gen(function*() {
+      const limited = limitedUntil(Duration.toMillis("30 seconds"))
+      const senders: Array<Caller.Caller> = []
+      const relay: Queries["relay"] = (call) =>
+        Effect.andThen(
+          Effect.map(Caller.CurrentCaller, (caller) => senders.push(caller)),
+          limited.queries.relay(call)
+        )
+      const loading = yield* loaded({ ...limited, queries: { ...limited.queries, relay } })
+      yield* TestClock.adjust("30 seconds")
+      assert.isTrue(Result.isSuccess(yield* Fiber.join(loading)))
+      assert.lengthOf(senders, 16)
+      for (const sender of senders) assert.strictEqual(sender, Caller.local)
+    }))
 })
