@@ -501,6 +501,10 @@ const play = Effect.fnUntraced(function*(seed: number, { hasPostgres, hasRedis }
   assert.lengthOf(sent, new Set(sent).size, `an action came twice: ${what}`)
   const accepted = responses.filter(({ status, tag }) => status === 200 && tag === "ok").map(({ nonce }) => nonce)
   assert.deepStrictEqual(accepted.filter((nonce) => !sent.includes(nonce)), [], what)
+  const refused = Map.groupBy(responses, ({ nonce }) => nonce).entries().filter(([, all]) =>
+    all.every(({ status }) => status === 429 || status === 503)
+  )
+  for (const [nonce] of refused) assert.notInclude(sent, nonce, `was not refused: ${what}`)
   for (const follower of followers) assertWhole(follower, ledger, what)
   // without Redis, nobody knows what an ended process has used
   if (hasRedis) assert.isAtMost(heaviest.counted, 1200, what)

@@ -345,6 +345,21 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
       assert.strictEqual(yield* starts(one, ask(action)), 60)
     }))
 
+  it.effect("count once what another replica wrote back, also what was used seconds before Redis forgot it", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const [one, two] = [yield* replica(url, venue, counted), yield* replica(url, venue, counted)]
+      for (const each of [one, two]) for (let n = 0; n < 15; n++) yield* each.take(ask(query))
+      yield* pass(4, counted)
+      yield* Effect.flatMap(Redis.Redis, (redis) => redis.send("FLUSHALL")).pipe(
+        Effect.provide(NodeRedis.layer({ url }))
+      )
+      yield* pass(2, counted)
+      const counts = [yield* starts(one, ask(query)), yield* starts(two, ask(query))]
+      assert.strictEqual(counts.reduce((sum, count) => sum + count, 0), 27)
+    }))
+
   it.effect("count once what was started while a Redis could not be reached that has forgotten nothing", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer

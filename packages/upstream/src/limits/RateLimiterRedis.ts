@@ -147,26 +147,33 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
  * the process has just started. The first process that reported before the loss then also writes the use of all
  * processes, as it was at its last report: processes that have ended since then cannot write theirs.
  *
+ * A process that joins after that writes only what it used since that last report, because the rest is part of the use of
+ * all. If an earlier version wrote the use of all, the process writes what it used since shortly before its own report.
+ *
  * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, the
- * time for which no other process writes the use of all, and the number of slots and classes of the process. Then, for
- * each slot and class: the field, the total units of the process, the units of calls that started while Redis was
+ * time for which no other process writes the use of all, the time of the last report, the width of a slot, and the
+ * number of slots and classes of the process. Then, for each slot and class: the field, the total units of the process, the units of calls that started while Redis was
  * unreachable, the units since the last report, and the units since shortly before it, in which another process may
  * have reported. The remaining arguments are the fields and units of all processes.
  */
 const joinScript = Redis.script(params, {
   numberOfKeys: 3,
   lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
-local last = 5 + 5 * tonumber(ARGV[5])
-local which = known == 1 and 2 or 1
+local last = 7 + 5 * tonumber(ARGV[7])
+local which, from = known == 1 and 2 or 1, nil
 if known == 0 and #ARGV > last then
   which = 4
-  if redis.call('SET', KEYS[3], ARGV[1], 'NX', 'PX', ARGV[4]) then
+  if redis.call('SET', KEYS[3], 'at ' .. ARGV[5], 'NX', 'PX', ARGV[4]) then
     which = 3
     for i = last + 1, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  else
+    from = tonumber(string.match(redis.call('GET', KEYS[3]) or '', '^at (%d+)$'))
+    if from then which = 1 end
   end
 end
-for i = 6, last, 5 do
+for i = 8, last, 5 do
   local units = tonumber(ARGV[i + which])
+  if from and (tonumber(string.match(ARGV[i], '^%d+')) + 1) * tonumber(ARGV[6]) <= from then units = 0 end
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -191,6 +198,9 @@ const recheckAfter = 250
 
 /** Milliseconds between two reports of a process, also if it starts no calls. */
 const reportEvery = 2000
+
+/** Milliseconds by which the clocks of two processes may differ. */
+const clockMargin = 1000
 
 /** Milliseconds after its last report for which a process counts as running. */
 const runningFor = 5 * reportEvery
@@ -281,6 +291,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     /** The use of all processes at the last report, and the use of this process shortly before. */
     let reported: {
       readonly at: number
+      /** The same time by the system clock. */
+      readonly wall: number
       readonly own: ReadonlyMap<number, RateWindow.Slot>
       readonly all: ReadonlyArray<string>
     } | undefined
@@ -303,7 +315,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         // Redis numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
         // later one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
-        const { all = [], at = 0, own: before } = reported ?? {}
+        const { all = [], at = 0, own: before, wall = 0 } = reported ?? {}
         const slots = own().flatMap((slot) =>
           (["read", "once"] as const).map((methodClass) => [slot, methodClass] as const)
         )
@@ -317,15 +329,17 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         ])
         const lasts = (bounds.slots + 1) * bounds.width
         const keys = [key, keyOfMembers, keyOfRestored]
-        return evaluateJoin(...keys, id, now, timeToLive, lasts, slots.length, ...values, ...all).pipe(
-          Effect.tap((known) =>
-            Effect.sync(() => {
-              if (known === 0 && isKnown) incompleteUntil = now + lasts
-              isKnown = true
-            })
-          ),
-          Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
-        )
+        const since = Math.max(0, Math.floor(wall - clockMargin))
+        return evaluateJoin(...keys, id, now, timeToLive, lasts, since, bounds.width, slots.length, ...values, ...all)
+          .pipe(
+            Effect.tap((known) =>
+              Effect.sync(() => {
+                if (known === 0 && isKnown) incompleteUntil = now + lasts
+                isKnown = true
+              })
+            ),
+            Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
+          )
       })
 
     const report = Effect.clockWith((clock) => {
@@ -333,11 +347,12 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
       const at = monotonicMillis(clock)
       if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
       const before = new Map(own().map((slot) => [slot.index, slot]))
-      const reporting = evaluateReport(key, keyOfMembers, id, clock.currentTimeMillisUnsafe(), timeToLive).pipe(
+      const wall = clock.currentTimeMillisUnsafe()
+      const reporting = evaluateReport(key, keyOfMembers, id, wall, timeToLive).pipe(
         Effect.flatMap(decodeReport),
         Effect.flatMap((all) => {
           if (all === null) return Effect.asVoid(join(own))
-          reported = { at, own: before, all }
+          reported = { at, wall, own: before, all }
           return Effect.void
         })
       )
