@@ -510,8 +510,8 @@ const play = Effect.fnUntraced(function*(seed: number, { hasPostgres, hasRedis }
   if (hasRedis) assert.isAtMost(heaviest.counted, 1200, what)
   assert.deepStrictEqual(violations, [], what)
   for (const { longest, name } of figures) {
-    if (name === "SIGTERM") assert.isAtMost(longest, 5000, what)
-    if (name === "SIGKILL") assert.isAtMost(longest, 24_000, what)
+    if (name === "SIGTERM") assert.isAtMost(longest, 12_000, what)
+    if (name === "SIGKILL") assert.isAtMost(longest, 30_000, what)
   }
 })
 
