@@ -147,8 +147,8 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
  * the process has just started. The first process that reported before the loss then also writes the use of all
  * processes, as it was at its last report: processes that have ended since then cannot write theirs.
  *
- * A process that joins after that writes only what it used since that last report, because the rest is part of the use of
- * all. If an earlier version wrote the use of all, the process writes what it used since shortly before its own report.
+ * A process that joins after that writes only its use since that last report, because the rest is part of the use of all.
+ * If an earlier version wrote the use of all, the process writes its use since shortly before its own report.
  *
  * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, the
  * time for which no other process writes the use of all, the time of the last report, the width of a slot, and the
