@@ -1,4 +1,14 @@
 /** docs/limits.md: the bounds that no setting changes. */
+import * as Load from "@trigate/server/unstable/process/Load"
+import { mostBars } from "@trigate/server/unstable/stores/ArchiveStore"
+import { mostFilters, mostUnread } from "@trigate/server/unstable/streams/Sessions"
+import { defaultBounds, rowCharacters } from "@trigate/trading/accounts/AccountEvents"
+import { mostLogged } from "@trigate/trading/actionLog/ActionLog"
+import { mostCached } from "@trigate/upstream/cache/ResponseCache"
+import { mostStored } from "@trigate/upstream/evm/Filters"
+import { maxReading } from "@trigate/upstream/transport/HttpTransportUndici"
+import * as Heads from "@trigate/upstream/unstable/evm/Heads"
+import * as LogDelivery from "@trigate/upstream/unstable/evm/LogDelivery"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { root } from "../packages/manifest.ts"
@@ -16,9 +26,10 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["server/src/requests/Listener", "maxParked", ""],
   ["server/src/requests/Listener", "maxWaiting", ""],
   ["server/src/LiveChains", "maxPayload", "bytes"],
+  ["server/src/streams/Sessions", "mostUnread", "bytes"],
+  ["upstream/src/transport/HttpTransportUndici", "maxReading", "bytes"],
   ["server/src/requests/Observe", "most", ""],
   ["server/src/requests/Callers", "maxCached", ""],
-  ["server/src/stores/SandboxPrices", "maxBars", ""],
   ["signing/src/actions/ActionHash", "maxDepth", ""],
   ["signing/src/actions/CanonicalAction", "maxSigners", ""],
   ["signing/src/inspection/SignedReading", "maxHashed", "bytes"],
@@ -40,16 +51,27 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
   ["sandbox/src/evm/EvmNode", "maxSeconds", ""],
   ["sandbox/src/tokens/TokenMachine", "maxTransactions", ""],
-  ["sandbox/src/tokens/TokenExecutor", "maxSeconds", ""],
-  ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
-  ["api/src/SandboxApi", "maxSnapshots", ""],
-  ["cli/src/commands/InspectCommand", "maxBodies", ""]
+  ["sandbox/src/tokens/TokenExecutor", "maxSeconds", ""]
 ]
 
 const grouping = (value: number): string => String(value).replaceAll(/\B(?=(?:\d{3})+$)/gu, " ")
 
 const bytesText = (value: number): string =>
   value % 1_048_576 === 0 ? `${value / 1_048_576} MiB` : value % 1024 === 0 ? `${value / 1024} KiB` : `${value} bytes`
+
+/** The bounds of everything that callers, nodes and the venue can enlarge in memory, with the default settings. */
+const retained = [
+  2 * Load.defaults.memory,
+  mostUnread,
+  mostFilters,
+  mostCached,
+  mostLogged,
+  mostBars,
+  defaultBounds.rows * rowCharacters,
+  2 * (Heads.mostCharacters + LogDelivery.mostCharacters),
+  mostStored,
+  maxReading
+].reduce((sum, bytes) => sum + bytes, 0)
 
 /** The docstring and the value of a constant that is a number, or a product of numbers. */
 const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyArray<string> => {
@@ -71,7 +93,12 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
 /** The document. */
 export const limitsText = document(
   "Limits",
-  "These bounds of a gateway are fixed. Bounds with a setting are in [configuration](configuration.md#limits), the venue's limits in\n" +
-    "[upstreams](upstreams.md#rate-limit), and the limits of streams in [streams](streams.md#limits).",
-  table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
+  "These bounds are fixed. Others: [settings](configuration.md#limits), [the venue](upstreams.md#rate-limit),\n" +
+    "[streams](streams.md#limits).",
+  table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit)),
+  `With default settings, others can fill ${
+    Math.ceil(retained / 1_048_576)
+  } MiB, and the process takes at most 1.5 GiB\n` +
+    "([Memory](../packages/server/test/attacks/Memory.slow.test.ts)). A response of 16 MiB delays the event loop by 0.4 seconds,\n" +
+    "all attacks of that test together by 0.9."
 )

@@ -300,7 +300,12 @@ export const panelRows: ReadonlyArray<Row> = [
       {
         title: "Memory in flight",
         unit: "bytes",
-        lines: [["{{instance}} bodies", all(m.bodyBytes)], ["{{instance}} unread answers", all(m.unreadBytes)]]
+        lines: [
+          ["{{instance}} bodies", all(m.bodyBytes)],
+          ["{{instance}} unread answers", all(m.unreadBytes)],
+          ["{{instance}} unread events", all(m.streamUnread)],
+          ["{{instance}} logged events", all(m.accountLogBytes)]
+        ]
       },
       {
         title: "Delay of the event loop",

@@ -2,11 +2,14 @@
 import * as Effect from "effect/Effect"
 import { parse } from "./socket.ts"
 import type { Frame } from "./socket.ts"
+import { machineTime } from "./venue/clock.ts"
 
 export interface Event extends Frame {
   /** The name of the event; `message` when it has none. */
   readonly event: string
   readonly id: string | undefined
+  /** When it came, in milliseconds of the machine's monotonic clock. */
+  readonly at: number
 }
 
 const fieldOf = (lines: ReadonlyArray<string>, name: string): string | undefined =>
@@ -47,7 +50,12 @@ export class TestEvents {
     if (lines.some((line) => line.startsWith(":"))) this.comments++
     const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n")
     if (data === "") return
-    this.events.push({ ...parse(data), event: fieldOf(lines, "event") ?? "message", id: fieldOf(lines, "id") })
+    this.events.push({
+      ...parse(data),
+      event: fieldOf(lines, "event") ?? "message",
+      id: fieldOf(lines, "id"),
+      at: machineTime()
+    })
   }
 
   #wake(): void {

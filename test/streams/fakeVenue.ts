@@ -38,9 +38,15 @@ const Frames = Schema.Array(
   Schema.Struct({ id: Schema.Int, sent: Schema.Array(Schema.String), received: Schema.Array(Schema.String) })
 )
 
+/** The weight of a request, and the time at which it was received, in milliseconds of the machine's monotonic clock. */
+const Weight = Schema.Struct({ at: Schema.Finite, weight: Schema.Int })
+export type Weight = typeof Weight.Type
+
 const decodeResults = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
 const decodeState = Schema.decodeUnknownSync(State)
 const decodeLedger = Schema.decodeUnknownSync(Schema.Array(Entry))
+const decodeTimes = Schema.decodeUnknownSync(Schema.Array(Schema.Finite))
+const decodeWeights = Schema.decodeUnknownSync(Schema.Array(Weight))
 const decodeFrames = Schema.decodeUnknownSync(Frames)
 
 export interface FakeVenue {
@@ -50,6 +56,9 @@ export interface FakeVenue {
   readonly state: () => Promise<State>
   /** Everything that happened, from a sequence number on. */
   readonly ledger: (from?: number) => Promise<ReadonlyArray<Entry>>
+  /** When each entry of the ledger was made, in milliseconds of the machine's monotonic clock. */
+  readonly times: () => Promise<ReadonlyArray<number>>
+  readonly weights: () => Promise<ReadonlyArray<Weight>>
   /** The frames of each connection, as they were sent and received. */
   readonly frames: () => Promise<typeof Frames.Type>
 }
@@ -69,6 +78,8 @@ const client = (url: string): FakeVenue => {
     run,
     state: async () => decodeState(await last({ do: "state" })),
     ledger: async (from = 0) => decodeLedger(await last({ do: "ledger", from })),
+    times: async () => decodeTimes(await last({ do: "times" })),
+    weights: async () => decodeWeights(await last({ do: "weights" })),
     frames: async () => decodeFrames(await last({ do: "frames" }))
   }
 }

@@ -140,7 +140,7 @@ const makeStore = (latency: Duration.Input = "1200 millis") => {
 }
 
 /** A venue that sends the rows of `send` to each of its connections, and the newest rows so far as a snapshot. */
-const makeVenueOf = Effect.fnUntraced(function*(listed: number) {
+const makeVenue = Effect.fnUntraced(function*(listed = Number.POSITIVE_INFINITY) {
   const sent = new Map<string, Array<unknown>>()
   const live = yield* PubSub.unbounded<{ readonly key: string; readonly row: unknown }>()
   const refused = new Set<string>()
@@ -209,8 +209,6 @@ const makeVenueOf = Effect.fnUntraced(function*(listed: number) {
   }
 })
 
-const makeVenue = makeVenueOf(Number.POSITIVE_INFINITY)
-
 const read = (subscription: unknown) =>
   Result.getOrElse(Subscriptions.read(subscription), () => assert.fail("not a subscription"))
 const fills = (user: string) => ({ type: "userFills", user })
@@ -252,7 +250,7 @@ const account = (byte: number): string => `0x${byte.toString(16).padStart(2, "0"
 /** A replica over a store and a venue, with metrics of its own. */
 const replica = Effect.fnUntraced(function*(
   store: ReturnType<typeof makeStore>,
-  { transport }: Effect.Success<typeof makeVenue>,
+  { transport }: Effect.Success<ReturnType<typeof makeVenue>>,
   accounts: ReadonlyArray<string> = [],
   limits: Partial<Limits> = {},
   queries?: Streams.Queries
@@ -333,7 +331,7 @@ describe("an outage of the store of account events", () => {
         Effect.gen(function*() {
           yield* TestClock.setTime(1_000_000)
           const store = makeStore()
-          const venue = yield* makeVenue
+          const venue = yield* makeVenue()
           const first = yield* replica(store, venue, [configured])
           const second = yield* replica(store, venue, [configured])
           const users = [configured, ofFirst, configured, ofSecond]
@@ -381,7 +379,7 @@ describe("an outage of the store of account events", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenue
+      const venue = yield* makeVenue()
       const accounts = [1, 2, 3, 4, 5, 6].map(account)
       const first = yield* replica(store, venue, accounts)
       const second = yield* replica(store, venue, accounts)
@@ -416,7 +414,7 @@ describe("an outage of the store of account events", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenue
+      const venue = yield* makeVenue()
       const first = yield* replica(store, venue)
       const second = yield* replica(store, venue)
       const follower = follow(second, ofSecond)
@@ -441,7 +439,7 @@ describe("an outage of the store of account events", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenue
+      const venue = yield* makeVenue()
       const scope = yield* Scope.make()
       yield* Scope.provide(replica(store, venue), scope)
       const second = yield* replica(store, venue)
@@ -464,7 +462,7 @@ describe("an outage of the store of account events", () => {
 describe("the accounts that a caller has left", () => {
   it.effect("count to it while they are recorded, and end before a further one is refused", () =>
     Effect.gen(function*() {
-      const venue = yield* makeVenue
+      const venue = yield* makeVenue()
       const one = yield* replica(makeStore(), venue, [], { usersOfCaller: 2 })
       const users = () => one.events.status().accounts.map(({ user }) => user)
       const watcher = { caller: "churning", refused: () => assert.fail("refused") }
@@ -494,7 +492,7 @@ describe("an account that the owner of the log cannot record", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenue
+      const venue = yield* makeVenue()
       const first = yield* replica(store, venue, [configured])
       const second = yield* replica(store, venue)
       const followers = [follow(first, configured), follow(second, configured)]
@@ -518,7 +516,7 @@ describe("an account that the owner of the log cannot record", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenueOf(3)
+      const venue = yield* makeVenue(3)
       const first = yield* replica(store, venue, [configured])
       const second = yield* replica(store, venue)
       yield* pass(5)
@@ -539,7 +537,7 @@ describe("an account that the owner of the log cannot record", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
       const store = makeStore()
-      const venue = yield* makeVenueOf(3)
+      const venue = yield* makeVenue(3)
       const scope = yield* Scope.make()
       yield* Scope.provide(replica(store, venue, [configured]), scope)
       const second = yield* replica(store, venue)
@@ -568,7 +566,7 @@ describe("the replica that writes the log", () => {
       Effect.gen(function*() {
         yield* TestClock.setTime(1_000_000)
         const store = makeStore("20 millis")
-        const venue = yield* makeVenue
+        const venue = yield* makeVenue()
         const accounts = [1, 2, 3, 4, 5, 6].map(account)
         const scope = yield* Scope.make()
         const asked: Array<unknown> = []

@@ -9,11 +9,11 @@ const makeLog = () => {
   const log = new AccountEvents.EventLog({ rows: 100, age: 1_000 })
   log.replace({ begun: new Map(), entries: [], epoch, seq: 0, start: 0 })
   let seq = 0
-  const append = (kind: AccountEvents.EntryKind, user: string, rows = 0, at = 0): number => {
+  const append = (kind: AccountEvents.EntryKind, user: string, rows = 0, at = 0, padding = ""): number => {
     seq += Math.max(1, rows)
     const made = Array.from({ length: rows }, (_, index) => ({
       id: `${seq} ${index}`,
-      text: `{"time":${seq}}`,
+      text: `{"time":${seq}}${padding}`,
       time: seq
     }))
     const name = kind === "event" ? "userFills" : ""
@@ -49,6 +49,40 @@ describe("the rows of the event log", () => {
     assert.strictEqual(log.begunAt("busy"), since)
     assert.strictEqual(log.begunAt("quiet"), 0)
     assert.isFalse(log.covers({ epoch, seq: first }, ["quiet", "busy"]))
+  })
+
+  it("are named once to the store, and do not come back if the store did not drop them", () => {
+    const { append, log } = makeLog()
+    append("begin", "quiet")
+    append("begin", "busy")
+    const first = append("event", "busy", 60)
+    append("event", "busy", 60)
+    append("event", "busy", 60)
+    const { begun, seqs } = log.takeDropped(10)
+    assert.deepStrictEqual([seqs, begun.get("busy")?.seq], [[2, first, first + 60], first + 60])
+    assert.deepStrictEqual(log.takeDropped(10), { seqs: [], begun: new Map() })
+    const lost: AccountEvents.Entry = { kind: "event", user: "busy", name: "userFills", rows: [], seq: first, at: 0 }
+    const past: AccountEvents.Entry = { ...lost, kind: "past", user: "quiet", seq: 3 }
+    const start: AccountEvents.Entry = { ...lost, kind: "begin", user: "quiet", name: "", seq: 4 }
+    const copy = new AccountEvents.EventLog({ rows: 100, age: 1_000 })
+    copy.replace({
+      begun: new Map([["busy", { seq: first + 60, at: 0 }], ["quiet", { seq: 4, at: 0 }]]),
+      entries: [past, start, lost],
+      epoch,
+      seq: first + 120,
+      start: 0
+    })
+    assert.deepStrictEqual([copy.after(0, "busy", "userFills"), copy.after(0, "quiet", "userFills")], [[], [past]])
+  })
+
+  it("have a bounded number of characters, and those of the account with the longest are dropped", () => {
+    const { append, countRows, log } = makeLog()
+    append("begin", "quiet")
+    append("event", "quiet", 50)
+    append("begin", "long")
+    for (let index = 0; index < 30; index++) append("event", "long", 1, 0, "p".repeat(10_000))
+    assert.deepStrictEqual([countRows("quiet"), countRows("long")], [50, 10])
+    assert.isAtMost(log.retained, 100 * AccountEvents.rowCharacters)
   })
 
   it("are shared equally between busy accounts", () => {

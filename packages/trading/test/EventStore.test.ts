@@ -173,6 +173,39 @@ describe.each(servers.filter(({ isInstalled }) => isInstalled))(
         assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
       }))
 
+    it.effect("drops the rows that its writer drops, which are those of the account with the most rows", () =>
+      Effect.gen(function*() {
+        const bounds = { rows: 10, age: 60_000 }
+        const store = yield* openStore(yield* start, bounds)
+        const token = (yield* store.lease("first")) ?? assert.fail("no lease")
+        const log = new EventStore.EventLog(bounds)
+        log.replace(yield* store.readAfter(0))
+        const busy = `0x${"bb".repeat(20)}`
+        const write = Effect.fnUntraced(function*(...entries: ReadonlyArray<EventStore.NewEntry>) {
+          const { at } = yield* store.append(token, log.head.seq, entries, log.takeDropped(100))
+          for (const each of entries) log.append({ ...each, seq: log.head.seq + EventStore.span(each), at })
+        })
+        yield* write(begin, entry("a"), { ...begin, user: busy })
+        for (let index = 0; index < 30; index++) yield* write({ ...entry(`${index}`), user: busy })
+        // what the last write has dropped from the copy, this one drops from the store
+        yield* write(entry("b"))
+        const tail = yield* store.readAfter(0)
+        assert.deepStrictEqual([tail.seq, tail.start, tail.begun.get(user)?.seq, tail.begun.get(busy)?.seq], [
+          34,
+          0,
+          1,
+          24
+        ])
+        const copy = new EventStore.EventLog(bounds)
+        copy.replace(tail)
+        const ordersOf = (account: string) => copy.after(0, account, "userFills").map(ordersIn).join()
+        assert.deepStrictEqual([ordersOf(user), ordersOf(busy)], ["a,b", "22,23,24,25,26,27,28,29"])
+        const { epoch } = tail
+        assert.isTrue(copy.covers({ epoch, seq: 2 }, [user]))
+        assert.isFalse(copy.covers({ epoch, seq: 23 }, [busy]))
+        assert.isTrue(copy.covers({ epoch, seq: 25 }, [busy]))
+      }))
+
     it.effect("derives the IDs of rows from their text, also those that an earlier version stored with other IDs", () =>
       Effect.gen(function*() {
         const server = yield* start
@@ -274,9 +307,16 @@ const logEqually = Effect.fnUntraced(function*<E>(real: Log<E>, model: Log<E>) {
         length
       )
       const bounds = { rows: 8, age: 100_000 }
+      const first = Math.max(1, seq - (yield* Random.nextIntBetween(0, 12)))
+      const dropped = yield* Random.choice([
+        undefined,
+        undefined,
+        { seqs: [], begun: new Map() },
+        { seqs: [first, first + 1], begun: new Map([[account, { seq: first + 1, at }]]) }
+      ])
       const found = yield* both((store, index) =>
         Effect.map(
-          store.append({ token: tokens[index] - late, after, at, bounds, entries: added }),
+          store.append({ token: tokens[index] - late, after, at, bounds, entries: added, dropped }),
           (appended) => appended?.seq
         )
       )

@@ -367,6 +367,19 @@ describe.each(servers.filter((server) => server.isInstalled))("rate limits over 
       assert.strictEqual(yield* starts(one, ask(action)), 60)
     }))
 
+  it.effect("count once what another replica wrote back, also what was used seconds before Redis forgot it", () =>
+    Effect.gen(function*() {
+      const server = yield* start
+      const counted = outstanding()
+      const [one, two] = [yield* replica(server, venue, counted), yield* replica(server, venue, counted)]
+      for (const each of [one, two]) for (let n = 0; n < 15; n++) yield* each.take(ask(query))
+      yield* pass(4, counted)
+      yield* server.flush
+      yield* pass(2, counted)
+      const counts = [yield* starts(one, ask(query)), yield* starts(two, ask(query))]
+      assert.strictEqual(counts.reduce((sum, count) => sum + count, 0), 27)
+    }))
+
   it.effect("count once what was started while a Redis could not be reached that has forgotten nothing", () =>
     Effect.gen(function*() {
       const server = yield* start

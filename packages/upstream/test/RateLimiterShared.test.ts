@@ -12,9 +12,7 @@ it.effect("writes what it used during an outage also if the first attempts to wr
   let store: "up" | "away" | "silent" = "up"
   const joined: Array<number> = []
   const step = <A>(value: () => A) =>
-    Effect.suspend(() =>
-      store === "away" ? Effect.fail(away) : store === "silent" ? Effect.never : Effect.sync(value)
-    )
+    Effect.suspend(() => store === "away" ? Effect.fail(away) : store === "silent" ? Effect.never : Effect.sync(value))
   const driver: RateLimiterShared.Driver = () => ({
     take: () =>
       step((): RateLimiterShared.Taken => ({

@@ -75,7 +75,8 @@ const nextOperation = Effect.fnUntraced(function*(
           lately: yield* nextUnits(units)
         }
       }))
-    const joining = { id, now, lasts: (bounds.slots + 1) * bounds.width, own, all: sorted(reported) }
+    const since = Math.max(0, Math.floor(now - ago * bounds.width))
+    const joining = { id, now, lasts: (bounds.slots + 1) * bounds.width, since, own, all: sorted(reported) }
     return ({ join }: RateLimiterShared.Counters) => join(joining)
   }
   if (kind === "report") {

@@ -3,6 +3,9 @@
 /** 2026-09-24T06:43:56.546Z, the time of a recorded frame. */
 export const epoch = 1_790_232_236_546
 
+/** Milliseconds of the machine's monotonic clock, which all processes share. */
+export const machineTime = (): number => Number(process.hrtime.bigint()) / 1e6
+
 interface Timer {
   readonly at: number
   readonly run: () => void

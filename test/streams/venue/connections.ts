@@ -1,6 +1,7 @@
 /** The venue's WebSocket: its frames, its limits, and what it does when something is wrong. */
 import type { RawData, WebSocket } from "ws"
-import { exchange, info } from "./rest.ts"
+import { machineTime } from "./clock.ts"
+import { actionWeight, exchange, info, queryWeight } from "./rest.ts"
 import { channelOf, isObject, keyOf, type Normal, read } from "./subscriptions.ts"
 import type { Entry, World } from "./world.ts"
 
@@ -104,6 +105,7 @@ export class Connections {
   readonly actions: Array<Action> = []
   /** Types of the queries that were read, in order. */
   readonly queries: Array<{ readonly via: "http" | "post"; readonly query: unknown }> = []
+  readonly weights: Array<{ readonly at: number; readonly weight: number }> = []
   /** What the venue had to refuse or punish: none where somebody keeps its rules. */
   readonly violations: Array<string> = []
   limits: Limits = venueLimits
@@ -122,6 +124,11 @@ export class Connections {
 
   get held(): number {
     return this.#held.length
+  }
+
+  /** Counts a request toward the limit of weight a minute, which this venue does not enforce. */
+  weigh(weight: number): void {
+    this.weights.push({ at: machineTime(), weight })
   }
 
   /** How many of these times are within the last minute. */
@@ -307,10 +314,12 @@ export class Connections {
     if (type === "info") {
       this.queries.push({ via: "post", query: payload })
       const answer = info(this.world, payload)
+      this.weigh(queryWeight(payload, answer?.body))
       if (answer === undefined || !isObject(payload)) return unparsed()
       return reply("info", { type: payload["type"], data: answer.body })
     }
     if (type !== "action" || !isObject(payload)) return unparsed()
+    this.weigh(actionWeight(payload["action"]))
     this.actions.push({ via: "post", text, nonce: Number(payload["nonce"]) })
     const answer = exchange(this.world, this.trader, payload["action"])
     return this.faults.losePostedActions ? this.destroy(connection) : reply("action", answer)

@@ -1,4 +1,5 @@
 /** The commands by which a test moves the venue, and conditions that it waits for. */
+import { machineTime } from "./clock.ts"
 import { Connections, type Faults, type Limits, noFaults, venueLimits } from "./connections.ts"
 import { defaultSwitches, type Switches, World } from "./world.ts"
 
@@ -33,6 +34,10 @@ export type Command =
   | { readonly do: "trader"; readonly user: string }
   | { readonly do: "set-clock"; readonly millis: number }
   | { readonly do: "advance"; readonly millis: number }
+  /** Follows the machine's clock until `still`, and lets something happen to each user every so many milliseconds. */
+  | { readonly do: "live"; readonly users: ReadonlyArray<string>; readonly every: number }
+  | { readonly do: "still" }
+  | { readonly do: "times" | "weights" }
   | { readonly do: "list"; readonly coin: string }
   | { readonly do: "trade"; readonly coin: string; readonly count?: number }
   | { readonly do: "states"; readonly coin?: string; readonly user?: string; readonly type?: string }
@@ -91,6 +96,7 @@ export class Control {
   connections: Connections
   rest: Readonly<Record<string, RestFault>> = {}
   #waiting: Array<{ readonly condition: Condition; readonly resolve: () => void }> = []
+  #live: NodeJS.Timeout | undefined
   #held: Array<{ readonly answer: () => void; readonly hangUp: () => void }> = []
 
   constructor(seed: number) {
@@ -151,7 +157,31 @@ export class Control {
     for (const { resolve } of met) resolve()
   }
 
+  #follow(users: ReadonlyArray<string>, every: number): void {
+    const { world } = this.connections
+    let turn = 0
+    const begin = machineTime() - world.clock.now
+    this.#still()
+    this.#live = setInterval(() => {
+      // events move the venue's clock, too
+      world.clock.advance(Math.max(0, Math.floor(machineTime() - begin) - world.clock.now))
+      for (const user of users) {
+        world.fill(user, "BTC")
+        if (turn % 5 === 0) world.funding(user)
+        if (turn % 5 === 1) world.transfer(user)
+        if (turn % 5 === 2) world.twap(user)
+      }
+      turn++
+      this.changed()
+    }, every)
+  }
+
+  #still(): void {
+    clearInterval(this.#live)
+  }
+
   #reset(seed: number): void {
+    this.#still()
     for (const connection of this.connections.open) this.connections.destroy(connection)
     this.connections = Control.#made(seed)
     this.rest = {}
@@ -210,6 +240,14 @@ export class Control {
         return world.clock.set(command.millis)
       case "advance":
         return world.clock.advance(command.millis)
+      case "live":
+        return this.#follow(command.users, command.every)
+      case "still":
+        return this.#still()
+      case "times":
+        return world.times
+      case "weights":
+        return connections.weights
       case "list":
         return world.list(command.coin)
       case "trade":

@@ -7,7 +7,7 @@
 import * as http from "node:http"
 import { WebSocketServer } from "ws"
 import { type Command, type Condition, Control, type RestFault } from "./control.ts"
-import { exchange, info } from "./rest.ts"
+import { actionWeight, exchange, info, queryWeight } from "./rest.ts"
 import { isObject } from "./subscriptions.ts"
 
 const control = new Control(Number(process.argv[2] ?? 1))
@@ -59,7 +59,9 @@ const onInfo = (text: string, response: http.ServerResponse): void => {
   connections.queries.push({ via: "http", query })
   const type = isObject(query) ? String(query["type"]) : ""
   const failed = { status: 422, body: "Failed to deserialize the JSON body into the target type" }
-  answer(response, rest[type] ?? rest["*"], info(connections.world, query) ?? failed)
+  const result = info(connections.world, query) ?? failed
+  connections.weigh(queryWeight(query, result.body))
+  answer(response, rest[type] ?? rest["*"], result)
 }
 
 const onExchange = (text: string, response: http.ServerResponse): void => {
@@ -67,6 +69,7 @@ const onExchange = (text: string, response: http.ServerResponse): void => {
   const body = parsed(text)
   if (!isObject(body)) return reply(response, 422, JSON.stringify("Failed to parse"))
   const fault = rest["exchange"]
+  connections.weigh(actionWeight(body["action"]))
   connections.actions.push({ via: "http", text, nonce: Number(body["nonce"]) })
   // an action that is refused is not carried out; one whose reply is lost is
   if (fault?.mode === "status") return answer(response, fault, { status: 200, body: null })

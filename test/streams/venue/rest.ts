@@ -72,6 +72,7 @@ const queries: Readonly<Record<string, (world: World, query: Query) => unknown>>
     return world.account(userOf(query)).slices.filter(({ fill: { time } }) => time >= from)
   },
   twapHistory: (world, query) => newestFirst(world.account(userOf(query)).twaps),
+  subAccounts: () => null,
   userRole: () => ({ role: "user" }),
   exchangeStatus: (world) => ({ time: world.clock.now, specialStatuses: null }),
   userRateLimit: () => ({ cumVlm: "0.0", nRequestsUsed: 1, nRequestsCap: 10_000 })
@@ -92,6 +93,33 @@ export const info = (world: World, query: unknown): Reply | undefined => {
   return isUnknownCoin && query["type"] !== "l2Book"
     ? { status: 500, body: null }
     : { status: 200, body: answer(world, query) }
+}
+
+const weights: Readonly<Record<string, number | undefined>> = {
+  allMids: 2,
+  l2Book: 2,
+  clearinghouseState: 2,
+  spotClearinghouseState: 2,
+  orderStatus: 2,
+  exchangeStatus: 2,
+  userRole: 60
+}
+
+const lists =
+  /^(?:recentTrades|historicalOrders|userFills|userFillsByTime|fundingHistory|userFunding|nonUserFundingUpdates|userNonFundingLedgerUpdates|twapHistory|userTwapSliceFills|userTwapSliceFillsByTime|delegatorHistory|delegatorRewards|validatorStats)$/u
+
+/** The weight of a query by the venue's documents: some lists weigh more for each 20 rows, candles for each 60. */
+export const queryWeight = (query: unknown, answer: unknown): number => {
+  const type = isObject(query) ? String(query["type"]) : ""
+  const rows = Array.isArray(answer) ? answer.length : 0
+  const perRow = type === "candleSnapshot" ? 1 / 60 : lists.test(type) ? 1 / 20 : 0
+  return (weights[type] ?? 20) + Math.floor(rows * perRow)
+}
+
+/** The weight of an action by the venue's documents. */
+export const actionWeight = (action: unknown): number => {
+  const batch = ["orders", "cancels", "modifies"].map((name) => list(member(action, name)).length)
+  return 1 + Math.floor(Math.max(...batch) / 40)
 }
 
 const cloidOf = (wire: Query): Partial<Order> => typeof wire["c"] === "string" ? { cloid: wire["c"] } : {}

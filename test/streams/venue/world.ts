@@ -1,6 +1,6 @@
 /** Everything that happens at the venue, and the ledger of it. Which connection hears of it is not decided here. */
 import { Account, type Fill, frontend, historical, type Order, type Update } from "./account.ts"
-import { randomBy, VenueClock } from "./clock.ts"
+import { machineTime, randomBy, VenueClock } from "./clock.ts"
 import { decimal, dexes, late, type Listed, listing, perpContext, spotContext } from "./listing.ts"
 import { Market, type Random } from "./market.ts"
 import { channelOf, keyOf, type Normal } from "./subscriptions.ts"
@@ -40,6 +40,8 @@ export class World {
   readonly clock = new VenueClock()
   readonly random: Random
   readonly ledger: Array<Entry> = []
+  /** When each entry of the ledger was made, by the machine's clock. */
+  readonly times: Array<number> = []
   readonly listed = new Set<string>()
   /** Every subscription that was ever accepted: frames of a whole state are made for these. */
   readonly known = new Map<string, Normal>()
@@ -122,6 +124,7 @@ export class World {
       data: this.decorate(data)
     }
     this.ledger.push(entry)
+    this.times.push(machineTime())
     this.publish(entry)
   }
 

@@ -79,6 +79,7 @@ export const metrics = {
   streamSockets: gauge("trigate_stream_sockets", "Open WebSockets of callers"),
   streamSocketsOpened: counter("trigate_stream_sockets_opened_total", "WebSockets that callers opened"),
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
+  streamUnread: gauge("trigate_stream_unread_bytes", "Unread bytes of streams"),
   streamConflated: counter(
     "trigate_stream_conflated_total",
     "State frames, such as order books, that newer frames replaced before they could be written"
@@ -403,9 +404,11 @@ export const make = (context: Context.Context<never>) => {
     publish: (
       streams: SharedStreams | undefined,
       open: number,
+      unread: number,
       feeds: ReadonlyArray<FeedStatus>
     ): void => {
       metrics.streamSockets.series({}).updateUnsafe(open, context)
+      metrics.streamUnread.series({}).updateUnsafe(unread, context)
       closed(closings)
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))

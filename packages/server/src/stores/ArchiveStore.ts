@@ -56,6 +56,9 @@ export const layerRecorder = (
     electionLayer(settings)
   )
 
+/** Maximum bytes of candles in memory, if no database stores them. */
+export const mostBars = 256 * 1024 * 1024
+
 /**
  * The configured archive. Its database client is separate from the action log's, so that a long write of bars does not
  * delay an action.
@@ -65,6 +68,6 @@ export const layerRecorder = (
  */
 export const layer = (settings: Settings): Layer.Layer<CandleArchive.CandleArchive> =>
   Option.match(ActionLogStore.findDatabase(settings), {
-    onNone: () => CandleArchive.layer({ maxBytes: 256 * 1024 * 1024 }),
+    onNone: () => CandleArchive.layer({ maxBytes: mostBars }),
     onSome: (place) => layerDatabase(settings, place)
   })

@@ -210,10 +210,21 @@ const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined 
   return text.slice(from, end)
 }
 
+/** Counts the bytes of the filters of open subscriptions, in total and by caller. */
+export interface FilterUse {
+  /** Reserves bytes. Returns `false`, and reserves nothing, beyond the limit of all callers or of one. */
+  readonly reserve: (caller: string, bytes: number) => boolean
+  readonly release: (caller: string, bytes: number) => void
+}
+
+/** The bytes that a subscription with a short filter takes. */
+const subscriptionBytes = 256
+
 /** The environment of a session: its chain, the chain's block feed, and the function that serves calls. */
 export interface RpcSurroundings extends SocketSession.SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
+  readonly filters: FilterUse
   /** Returns the response that the HTTP route would return to a message. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
@@ -341,9 +352,23 @@ export class RpcSession extends SocketSession.SocketSession {
     if (this.#subscribed.size >= most) {
       return this.write(rpcError(call.id, -32005, `a WebSocket has at most ${most} subscriptions`))
     }
-    const subscription = this.#around.feed.subscribe(interest.success, this.#sink)
-    this.#subscribed.set(subscription.id, subscription)
-    this.write(JsonRpc.resultText(call.id ?? "null", JSON.stringify(subscription.id)))
+    const bytes = subscriptionBytes + call.params.text.length
+    const { filters } = this.#around
+    const { id: caller } = this.caller
+    if (!filters.reserve(caller, bytes)) {
+      return this.write(
+        rpcError(call.id, -32005, "the filters of open subscriptions are too long: unsubscribe from some")
+      )
+    }
+    const { end, id } = this.#around.feed.subscribe(interest.success, this.#sink)
+    this.#subscribed.set(id, {
+      id,
+      end: () => {
+        end()
+        filters.release(caller, bytes)
+      }
+    })
+    this.write(JsonRpc.resultText(call.id ?? "null", JSON.stringify(id)))
   }
 
   #unsubscribe(call: RpcCall): void {
@@ -410,6 +435,8 @@ export interface ServedEvents {
   /** Whether the stream waits because the caller has used up its bytes per second. */
   isThrottled: boolean
   readonly conflated: number
+  /** The bytes of events that the client has not read yet. */
+  readonly pending: number
   /** Returns whether a caller's scope includes the stream. */
   readonly isCoveredBy: (caller: Caller) => boolean
   /** The text of the stream, which ends when the gateway closes the stream. */
@@ -471,6 +498,10 @@ export class EventStream implements ServedEvents {
     for (const topic of options.topics) this.#seat.subscribe(topic)
     this.#isAsked = true
     if (this.#seat.size() === 0) this.#finish()
+  }
+
+  get pending(): number {
+    return this.#bytes
   }
 
   /** The number of the stream's subscriptions. */

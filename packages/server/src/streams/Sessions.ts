@@ -36,7 +36,7 @@ import * as StreamMetrics from "../process/Metrics.ts"
 import type * as AccessLog from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
 import { RpcSession, Session } from "./Session.ts"
-import type { Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
+import type { FilterUse, Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
 import * as SocketRequests from "./SocketRequests.ts"
 import * as WebSocketFrame from "./SocketSession.ts"
 import type { Allowance, Closing, Limits, Opened, SocketSession, Traffic } from "./SocketSession.ts"
@@ -94,6 +94,50 @@ export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits) => {
       }
     }
   }
+}
+
+/** Maximum bytes of the filters of open EVM subscriptions; a quarter for one caller. */
+export const mostFilters = 64 * 1024 * 1024
+
+/** Makes the counter of the bytes of open subscriptions' filters. */
+export const makeFilterUse = (): FilterUse => {
+  const byCaller = new Map<string, number>()
+  let all = 0
+  const add = (caller: string, bytes: number): void => {
+    const own = (byCaller.get(caller) ?? 0) + bytes
+    all += bytes
+    if (own === 0) byCaller.delete(caller)
+    else byCaller.set(caller, own)
+  }
+  return {
+    reserve: (caller, bytes) => {
+      const isFree = all + bytes <= mostFilters && (byCaller.get(caller) ?? 0) + bytes <= mostFilters / 4
+      if (isFree) add(caller, bytes)
+      return isFree
+    },
+    release: (caller, bytes) => add(caller, -bytes)
+  }
+}
+
+/** Maximum unread bytes of all streams. Beyond, the streams with the most are closed. */
+export const mostUnread = 64 * 1024 * 1024
+
+/** A stream whose client may read slowly. */
+export interface PendingStream {
+  readonly pending: number
+  readonly close: (closing: Closing) => void
+}
+
+/** Closes the streams with the most pending bytes until at most `most` bytes wait. Returns the bytes that wait. */
+export const limitPending = (streams: ReadonlyArray<PendingStream>, most = mostUnread): number => {
+  let all = streams.reduce((sum, { pending }) => sum + pending, 0)
+  if (all <= most) return all
+  for (const stream of streams.toSorted((a, b) => b.pending - a.pending)) {
+    if (all <= most) break
+    all -= stream.pending
+    stream.close("slow")
+  }
+  return all
 }
 
 const nothing = new Uint8Array()
@@ -363,6 +407,7 @@ export const make = Effect.fnUntraced(function*(
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const callers = makeUse(options)
+  const filters = makeFilterUse()
   const metrics = StreamMetrics.make(context)
   const feedStatus = () => Object.values(feeds).map((feed) => feed.status())
   const requests = SocketRequests.make(context, now, current.get)
@@ -424,6 +469,7 @@ export const make = Effect.fnUntraced(function*(
         ...around,
         chain: speech.chain,
         feed: feeds[speech.chain],
+        filters,
         reply: requests.reply(speech)
       })
       : new Session(opened, surroundings(speech.streams), parseResume(request.url))
@@ -484,7 +530,8 @@ export const make = Effect.fnUntraced(function*(
       else checkProgress(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
-    metrics.publish(streams(), sessions.size + eventStreams.size, feedStatus())
+    const unread = limitPending([...sessions.keys(), ...eventStreams.keys()])
+    metrics.publish(streams(), sessions.size + eventStreams.size, unread, feedStatus())
     if (at - keysAt < keysEvery) return Effect.void
     keysAt = at
     return checkKeys

@@ -83,6 +83,11 @@ export class Outbox {
     socket.on("drain", this.#drained)
   }
 
+  /** The bytes of written and queued events that the client has not read yet. */
+  get pending(): number {
+    return this.#eventBytes + this.#socket.writableLength
+  }
+
   /** Whether the socket's buffer is full. */
   get isFull(): boolean {
     return this.#isFull
@@ -127,6 +132,7 @@ export class Outbox {
     this.#isClosed = true
     this.flush()
     this.#events = []
+    this.#eventBytes = 0
     this.#states = undefined
     this.#socket.off("drain", this.#drained)
   }
@@ -271,6 +277,11 @@ export abstract class SocketSession implements SocketReader {
       traffic.out,
       (isSlow) => this.close(isSlow ? "slow" : "bytesOut")
     )
+  }
+
+  /** The bytes of events that the client has not read yet. */
+  get pending(): number {
+    return this.outbox.pending
   }
 
   /** The number of the socket's subscriptions. */

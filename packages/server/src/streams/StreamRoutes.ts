@@ -188,6 +188,8 @@ const eventText = (event: string, data: string, position?: TokenData.Position): 
 /** An event stream of items, such as transactions. Writes a comment every {@link quietFor} milliseconds. */
 class ItemEvents implements ServedEvents {
   readonly conflated = 0
+  /** Items are read only when the client reads. */
+  readonly pending = 0
   caller: Caller
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined

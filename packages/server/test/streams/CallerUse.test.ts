@@ -28,3 +28,31 @@ describe("the open sockets of a caller", () => {
       yield* use.admit(caller, Effect.void)
     }))
 })
+
+describe("the filters of open subscriptions", () => {
+  it("take a quarter of their bytes for one caller at most, and all of them for all callers", () => {
+    const { release, reserve } = Sessions.makeFilterUse()
+    const quarter = Sessions.mostFilters / 4
+    assert.isTrue(reserve("a", quarter))
+    assert.isFalse(reserve("a", 1))
+    for (const caller of ["b", "c", "d"]) assert.isTrue(reserve(caller, quarter))
+    assert.isFalse(reserve("e", 1))
+    release("a", 10)
+    assert.isTrue(reserve("e", 10))
+    assert.isFalse(reserve("a", 1))
+  })
+})
+
+describe("the unread bytes of all streams", () => {
+  it("close the streams that have the most, until the others have few enough", () => {
+    const closed: Array<string> = []
+    const streams = Object.entries({ a: 30, b: 50, c: 10, d: 40 }).map(([name, pending]) => ({
+      pending,
+      close: (closing: string) => void closed.push(`${name} ${closing}`)
+    }))
+    assert.strictEqual(Sessions.limitPending(streams, 130), 130)
+    assert.deepStrictEqual(closed, [])
+    assert.strictEqual(Sessions.limitPending(streams, 79), 40)
+    assert.deepStrictEqual(closed, ["b slow", "d slow"])
+  })
+})

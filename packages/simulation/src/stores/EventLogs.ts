@@ -62,12 +62,21 @@ const makeStore = (nextEpoch: () => string): Store => {
   }
 }
 
+/** Drops the entries that the writer has dropped from its copy. */
+const drop = (state: State, { begun, seqs }: AccountEvents.Dropped): void => {
+  state.entries = state.entries.filter(({ seq }) => !seqs.includes(seq))
+  for (const [user, start] of begun) {
+    const known = state.begun.get(user)
+    if (known !== undefined && known.seq < start.seq) state.begun.set(user, start)
+  }
+}
+
 /** Appends entries if the lease is valid and the log ends at `after`, then drops entries with `trim`. */
 const append = (
   state: State,
   isLeased: boolean,
-  { after, at, bounds, entries, token }: AccountEvents.Appending,
-  trim: (state: State, at: number, bounds: AccountEvents.Bounds) => void
+  { after, at, bounds, dropped, entries, token }: AccountEvents.Appending,
+  trim: (state: State, at: number, bounds: AccountEvents.Bounds, isDropped: boolean) => void
 ): AccountEvents.Position | undefined => {
   if (!isLeased || state.owner === undefined || state.token !== token) return undefined
   const { epoch, seq } = state
@@ -82,7 +91,8 @@ const append = (
     if (kind === "begin") state.begun.set(user, { seq, at })
     if (kind === "end") state.begun.delete(user)
   }
-  trim(state, at, bounds)
+  if (dropped !== undefined) drop(state, dropped)
+  trim(state, at, bounds, dropped !== undefined)
   return { epoch, seq: state.seq }
 }
 
@@ -98,19 +108,21 @@ const tailAfter = (
   entries: entries.filter((entry) => entry.seq > after).slice(0, most)
 })
 
-const trimRedis = (state: State, at: number, bounds: AccountEvents.Bounds): void => {
-  const kept = state.entries.slice(-bounds.rows)
+const trimRedis = (state: State, at: number, bounds: AccountEvents.Bounds, isDropped: boolean): void => {
+  const kept = state.entries.slice(-(isDropped ? 2 * bounds.rows : bounds.rows))
   const firstKept = kept.findIndex((entry) => entry.at >= at - bounds.age)
   const expired = firstKept < 0 ? kept.length : firstKept
-  state.entries = kept.slice(Math.min(expired, EventStoreRedis.mostExpired))
-  const [first] = state.entries
-  state.start = first === undefined ? state.seq : first.seq - AccountEvents.span(first)
+  const left = kept.slice(Math.min(expired, EventStoreRedis.mostExpired))
+  const isTrimmed = left.length < state.entries.length
+  state.entries = left
+  const [first] = left
+  if (isTrimmed) state.start = first === undefined ? state.seq : first.seq - AccountEvents.span(first)
 }
 
-const trimPostgres = (state: State, at: number, bounds: AccountEvents.Bounds): void => {
+const trimPostgres = (state: State, at: number, bounds: AccountEvents.Bounds, isDropped: boolean): void => {
   const last = state.entries.reduce(
     (newest, entry) => entry.at < at - bounds.age ? Math.max(newest, entry.seq) : newest,
-    state.seq - bounds.rows
+    isDropped ? 0 : state.seq - bounds.rows
   )
   const dropped = state.entries.filter(({ seq }) => seq <= last)
   state.entries = state.entries.filter(({ seq }) => seq > last)

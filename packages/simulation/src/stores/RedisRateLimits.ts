@@ -34,8 +34,9 @@ export interface Counted {
     waitsAt: number
     expiresAt: number
   }
-  /** Until this time, one process has written the use of all. */
+  /** Until this time, one process has written the use of all, up to its last report at the time `restoredFrom`. */
   restoredUntil: number
+  restoredFrom: number
 }
 
 const hash = <A>(): Expiring<A> => ({ of: new Map(), expiresAt: Infinity })
@@ -45,7 +46,8 @@ const empty = (): Counted => ({
   callers: hash(),
   members: hash(),
   pace: { level: undefined, at: 0, waits: undefined, waitsAt: 0, expiresAt: Infinity },
-  restoredUntil: -Infinity
+  restoredUntil: -Infinity,
+  restoredFrom: 0
 })
 
 const expire = ({ callers, members, pace, window }: Counted, now: number): void => {
@@ -223,23 +225,24 @@ const take = (
 
 const join = (
   counted: Counted,
-  { timeToLive }: RateLimiterShared.SharedLimit,
-  { all, id, lasts, now, own }: RateLimiterShared.Joining,
+  { bounds, timeToLive }: RateLimiterShared.SharedLimit,
+  { all, id, lasts, now, own, since }: RateLimiterShared.Joining,
   storeNow: number
 ): boolean => {
   const { members, window } = counted
   const isKnown = members.of.has(id)
-  let written: "alone" | "lately" | "sinceReport" | "units" = isKnown ? "alone" : "units"
+  let written: "alone" | "sinceReport" | "units" = isKnown ? "alone" : "units"
+  let from = -Infinity
   if (!isKnown && all.length > 0) {
-    written = "lately"
     if (storeNow > counted.restoredUntil) {
       counted.restoredUntil = storeNow + lasts
+      counted.restoredFrom = since
       written = "sinceReport"
       for (const entry of all) addUnits(window, formatField(entry), entry)
-    }
+    } else from = counted.restoredFrom
   }
   for (const use of own) {
-    const units = use[written]
+    const units = (use.slot + 1) * bounds.width <= from ? 0 : use[written]
     if (units > 0) addUnits(window, formatField(use), { slot: use.slot, class: use.class, units })
   }
   window.expiresAt = storeNow + timeToLive

@@ -87,7 +87,7 @@ const maxCached = 1_000
  */
 const maxPagesInMemory = 20
 
-/** Maximum number of pages of transactions that one walk back through the history of a TON account reads. */
+/** Maximum number of pages in one walk through the history of a TON account. */
 const maxPages = 2_000
 
 /** Maximum attempts to read a page that the server does not have, or that is not contiguous. */

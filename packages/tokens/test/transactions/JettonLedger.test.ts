@@ -3,13 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { beginCell } from "@ton/core"
 import type { JettonTransfer, StartPosition } from "@trigate/domain/tokens/TokenData"
 import { sample } from "@trigate/testing/Sample"
+import { randomBy } from "@trigate/testing/SeededRandom"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { PageFault, Row } from "./chainModel.ts"
 import { append, internalTransfer, makeNode, notification, raw } from "./chainModel.ts"
-import { passUntil, randomBy } from "./passing.ts"
+import { passUntil } from "./passing.ts"
 
 const owner = raw("a")
 const master = raw("b")

@@ -7,6 +7,7 @@ import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/T
 import type { AccountTransaction, JettonTransfer, Position, StartPosition } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/unstable/tokens/TokenProtocol"
 import { sample } from "@trigate/testing/Sample"
+import { randomBy } from "@trigate/testing/SeededRandom"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -18,7 +19,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { PageFault, Row } from "./chainModel.ts"
 import { append, internalTransfer, makeNode, notification, raw } from "./chainModel.ts"
-import { passUntil, randomBy } from "./passing.ts"
+import { passUntil } from "./passing.ts"
 
 const account = raw("a")
 const master = raw("b")

@@ -1,18 +1,7 @@
-/** Random numbers from a seed, and virtual time that passes beside the decoding of pages. */
+/** Virtual time that passes beside the decoding of pages. */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-
-/** Numbers below a bound, from a seed (mulberry32). */
-export const randomBy = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
 
 /** Lets virtual time pass until a condition holds, up to an hour. */
 export const passUntil = Effect.fnUntraced(function*(isDone: () => boolean, meanwhile: () => void = () => undefined) {

@@ -36,6 +36,7 @@ export const metrics = {
     "trigate_accounts_unrecorded",
     "Accounts of `TRIGATE_WATCH_ACCOUNTS`, and others whose log had begun, whose events this process does not receive"
   ),
+  accountLogBytes: gauge("trigate_account_log_bytes", "Bytes of logged events"),
   accountEpochsEnded: counter(
     "trigate_account_epochs_ended_total",
     "Gaps in accounts' event logs that queries could not fill; streams cannot resume across these gaps"

@@ -94,6 +94,13 @@ export interface Tail {
   readonly entries: ReadonlyArray<Entry>
 }
 
+/** The entries that a writer's copy of the event log no longer contains, which the store then drops too. */
+export interface Dropped {
+  readonly seqs: ReadonlyArray<number>
+  /** The points at which the logs of the concerned accounts start now, by the accounts' addresses. */
+  readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
+}
+
 /** The store of the event log is unreachable; `detail` is the reason. */
 export class EventStoreUnavailable extends Data.TaggedError("EventStoreUnavailable")<{ readonly detail: string }> {}
 
@@ -103,8 +110,8 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 /** The maximum size and age of the event log. */
 export interface Bounds {
   /**
-   * The maximum number of rows, in total for all accounts. Beyond, the account with the most rows in the copy of this
-   * process loses its oldest ones.
+   * The maximum number of rows, in total for all accounts. Beyond, the account with the most rows loses its oldest
+   * ones.
    */
   readonly rows: number
   /** The maximum age of a row, in milliseconds. */
@@ -121,6 +128,8 @@ export interface Appending {
   readonly at: number
   readonly bounds: Bounds
   readonly entries: ReadonlyArray<NewEntry>
+  /** The entries that the writer has dropped from its copy; `undefined` if the store drops the oldest ones. */
+  readonly dropped: Dropped | undefined
 }
 
 /** The position of the newest entry of a log. */
@@ -160,11 +169,15 @@ export class EventStore extends Context.Service<
     /**
      * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
      * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
+     *
+     * The store drops the entries in `dropped`, and expired ones. Without `dropped`, it drops its oldest entries beyond
+     * the maximum number of rows.
      */
     readonly append: (
       token: number,
       after: number,
-      entries: ReadonlyArray<NewEntry>
+      entries: ReadonlyArray<NewEntry>,
+      dropped?: Dropped
     ) => Effect.Effect<
       { readonly epoch: string; readonly seq: number; readonly at: number },
       EventStoreUnavailable | LeaseLost
@@ -242,11 +255,22 @@ interface LoggedStream {
 
 /** The entries of an account, oldest first. */
 interface AccountLog {
-  entries: Array<Entry>
+  /** A dropped entry is `undefined`, so that its rows are not retained until the array is compacted. */
+  entries: Array<Entry | undefined>
   /** Index of the first retained entry. */
   first: number
   rows: number
+  /** The characters of the rows. */
+  characters: number
 }
+
+/**
+ * Maximum characters of the rows in the event log, on average of its maximum number of rows. Beyond, the account with
+ * the most characters loses its oldest rows.
+ */
+export const rowCharacters = 1024
+
+const charactersIn = ({ rows }: NewEntry): number => rows.reduce((sum, { text }) => sum + text.length, 0)
 
 /** A copy of the event log, limited in the number and the age of its rows. */
 export class EventLog {
@@ -254,6 +278,7 @@ export class EventLog {
   readonly #readers = new Set<LogReader>()
   #accounts = new Map<string, AccountLog>()
   #rows = 0
+  #characters = 0
   /** The entries by account and subscription. */
   #streams = new Map<string, LoggedStream>()
   /** The point after which the log contains all events of an account: its start, or its last dropped entry. */
@@ -263,6 +288,8 @@ export class EventLog {
   /** The sequence number of the newest entry that the store dropped, and a time that is not before its time. */
   #start = 0
   #droppedAt = 0
+  /** The dropped entries that {@link takeDropped} has not returned yet. */
+  #dropped: Array<Pick<Entry, "seq" | "user">> = []
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -278,13 +305,21 @@ export class EventLog {
     this.#epoch = epoch
     this.#accounts = new Map()
     this.#rows = 0
+    this.#characters = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
+    this.#dropped = []
     this.#start = start
     // the store does not return the time of the last entry that it dropped
     this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
     this.#seq = start
-    for (const entry of entries) this.#add(entry)
+    // an entry before the start of its account's log, as moved by drops, is one whose drop from the store was lost
+    const isBegun = new Set(
+      entries.filter(({ kind, seq, user }) => kind === "begin" && begun.get(user)?.seq === seq)
+        .map(({ user }) => user)
+    )
+    const isLost = ({ seq, user }: Entry) => seq <= (begun.get(user)?.seq ?? 0) && !isBegun.has(user)
+    for (const entry of entries) if (!isLost(entry)) this.#add(entry)
     this.#seq = Math.max(this.#seq, seq)
     for (const reader of this.#readers) reader.replaced()
   }
@@ -370,6 +405,23 @@ export class EventLog {
     }
   }
 
+  /** Returns the next entries that this copy has dropped, at most `most`. Returns each entry once. */
+  takeDropped(most: number): Dropped {
+    const dropped = this.#dropped.splice(0, most)
+    return {
+      seqs: dropped.map(({ seq }) => seq),
+      begun: new Map(dropped.flatMap(({ user }) => {
+        const begun = this.#begun.get(user)
+        return begun === undefined ? [] : [[user, begun]]
+      }))
+    }
+  }
+
+  /** Forgets the dropped entries: another process writes the log, and drops them from the store. */
+  forgetDropped(): void {
+    this.#dropped = []
+  }
+
   #add(entry: Entry): void {
     this.#seq = entry.seq
     if (entry.kind === "end") this.#begun.delete(entry.user)
@@ -387,19 +439,28 @@ export class EventLog {
         stream.dropped = []
       }
     }
-    const account = this.#accounts.get(entry.user) ?? { entries: [], first: 0, rows: 0 }
+    const account = this.#accounts.get(entry.user) ?? { entries: [], first: 0, rows: 0, characters: 0 }
+    const characters = charactersIn(entry)
     this.#accounts.set(entry.user, account)
     account.entries.push(entry)
     account.rows += entry.rows.length
+    account.characters += characters
     this.#rows += entry.rows.length
-    while (this.#rows > this.#bounds.rows) this.#dropFirst(this.#largest(account))
+    this.#characters += characters
+    while (this.#rows > this.#bounds.rows) this.#dropFirst(this.#largest(account, "rows"))
+    while (this.#characters > this.#bounds.rows * rowCharacters) this.#dropFirst(this.#largest(account, "characters"))
   }
 
   /** Returns the account with the most rows, so that a busy account loses its own rows before those of others. */
-  #largest(latest: AccountLog): AccountLog {
+  #largest(latest: AccountLog, by: "characters" | "rows"): AccountLog {
     let largest = latest
-    for (const account of this.#accounts.values()) if (account.rows > largest.rows) largest = account
+    for (const account of this.#accounts.values()) if (account[by] > largest[by]) largest = account
     return largest
+  }
+
+  /** The approximate bytes of the rows. */
+  get retained(): number {
+    return this.#characters
   }
 
   #stream({ name, user }: Entry): LoggedStream {
@@ -412,9 +473,14 @@ export class EventLog {
   #dropFirst(account: AccountLog): void {
     const entry = account.entries[account.first]
     if (entry === undefined) return
+    this.#dropped.push({ seq: entry.seq, user: entry.user })
+    account.entries[account.first] = undefined
     account.first++
     account.rows -= entry.rows.length
     this.#rows -= entry.rows.length
+    const characters = charactersIn(entry)
+    account.characters -= characters
+    this.#characters -= characters
     const begun = this.#begun.get(entry.user)
     if (begun !== undefined) {
       // `time` is by the venue's clock, which can differ from the clock of this process

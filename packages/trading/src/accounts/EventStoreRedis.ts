@@ -7,6 +7,7 @@
  * would not notice that the log is lost. Each start of the Redis server also ends the lease and begins a new epoch of
  * the log: a server that was restored from a snapshot, or that replaced a failed server, may lack the newest entries.
  */
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -88,10 +89,11 @@ const appendScript = Redis.script(
 if string.match(redis.call('GET', lease) or '', ' (%d+)$') ~= ARGV[1] then return '' end
 local now, oldest, most = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local seq, after, total = tonumber(redis.call('HGET', head, 'seq') or '0'), tonumber(ARGV[6]), 0
-for i = 7, #ARGV, 5 do total = total + tonumber(ARGV[i + 3]) end
+local dropped = cjson.decode(ARGV[7])
+for i = 8, #ARGV, 5 do total = total + tonumber(ARGV[i + 3]) end
 if seq == after + total then return redis.call('HGET', head, 'epoch') .. ' ' .. string.format('%.0f', seq) end
 if seq ~= after then return '' end
-for i = 7, #ARGV, 5 do
+for i = 8, #ARGV, 5 do
   local kind, user, name, span, rows = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   seq = seq + tonumber(span)
   local id = string.format('%.0f', seq)
@@ -100,15 +102,25 @@ for i = 7, #ARGV, 5 do
   if kind == 'end' then redis.call('HDEL', begun, user) end
 end
 redis.call('HSET', head, 'seq', string.format('%.0f', seq))
-redis.call('XTRIM', log, 'MAXLEN', most)
+for _, id in ipairs(dropped.ids) do redis.call('XDEL', log, id) end
+for i = 1, #dropped.begun, 2 do
+  local found = redis.call('HGET', begun, dropped.begun[i])
+  if found and tonumber(string.match(found, '^%d+')) < tonumber(string.match(dropped.begun[i + 1], '^%d+')) then
+    redis.call('HSET', begun, dropped.begun[i], dropped.begun[i + 1])
+  end
+end
+local isTrimmed = redis.call('XTRIM', log, 'MAXLEN', most) > 0
 for _ = 1, tonumber(ARGV[5]) do
   local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
   if not first or tonumber(first[2][12]) >= oldest then break end
   redis.call('XDEL', log, first[1])
+  isTrimmed = true
 end
-local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
-local start = first and tonumber(string.match(first[1], '^%d+')) - tonumber(first[2][8]) or seq
-redis.call('HSET', head, 'start', string.format('%.0f', start))
+if isTrimmed then
+  local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+  local start = first and tonumber(string.match(first[1], '^%d+')) - tonumber(first[2][8]) or seq
+  redis.call('HSET', head, 'start', string.format('%.0f', start))
+end
 return redis.call('HGET', head, 'epoch') .. ' ' .. string.format('%.0f', seq)`
   }
 ).withReturnType<unknown>()
@@ -164,7 +176,7 @@ export const makeCommands = (redis: Redis.Redis["Service"], prefix: string): Com
         (token) => token === "" ? undefined : Number(token)
       ),
     release: (token) => redis.eval(releaseScript)(key("lease"), token),
-    append: ({ after, at, bounds, entries, token }) => {
+    append: ({ after, at, bounds, dropped, entries, token }) => {
       const values = entries.flatMap((entry) => [
         entry.kind,
         entry.user,
@@ -172,10 +184,15 @@ export const makeCommands = (redis: Redis.Redis["Service"], prefix: string): Com
         EventStore.span(entry),
         encodeRows(entry.rows)
       ])
+      const most = dropped === undefined ? bounds.rows : 2 * bounds.rows
+      const drops = Json.stringify({
+        ids: dropped?.seqs.map((seq) => `${seq}-0`) ?? [],
+        begun: Array.from(dropped?.begun ?? [], ([user, { at, seq }]) => [user, `${seq} ${at}`]).flat()
+      })
       const keys = [key("lease"), key("head"), key("log"), key("begun")]
       return Effect.map(
         Effect.flatMap(
-          redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, after, ...values]),
+          redis.eval(appendScript)(keys, [token, at, at - bounds.age, most, mostExpired, after, drops, ...values]),
           decodeAppended
         ),
         (appended) => {
@@ -223,9 +240,9 @@ export const make = (commands: Commands, bounds = EventStore.defaultBounds): Eve
     backing: "Redis",
     lease: (owner) => Effect.flatMap(EventStore.makeName, (epoch) => step(commands.lease(owner, epoch))),
     release: (token) => Effect.asVoid(step(commands.release(token))),
-    append: Effect.fnUntraced(function*(token, after, entries) {
+    append: Effect.fnUntraced(function*(token, after, entries, dropped) {
       const at = yield* Clock.currentTimeMillis
-      const appended = yield* step(commands.append({ token, after, at, bounds, entries }))
+      const appended = yield* step(commands.append({ token, after, at, bounds, entries, dropped }))
       if (appended === undefined) return yield* new EventStore.LeaseLost()
       return { ...appended, at }
     }),

@@ -155,15 +155,25 @@ export const openDatabase = Effect.fnUntraced(function*(network: string) {
     sql`UPDATE trigate_event_accounts SET begun_seq = NULL, begun_at = NULL
       WHERE network = ${network} AND account = ${user}`
 
-  /** Drops the oldest entries beyond the limits of the event log. */
+  /** Drops the entries up to a sequence number, and expired ones. */
   const trim = (seq: number, at: number, bounds: EventStore.Bounds) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
-          ${seq - bounds.rows}::bigint,
+          ${seq}::bigint,
           (SELECT max(seq) FROM trigate_event_entries WHERE network = ${network} AND stored_at < ${at - bounds.age})
         ) RETURNING seq
       )
       UPDATE trigate_event_logs SET start = greatest(start, (SELECT max(seq) FROM dropped)) WHERE network = ${network}`
+
+  /** Drops the entries that the writer has dropped from its copy. */
+  const drop = Effect.fnUntraced(function*({ begun, seqs }: EventStore.Dropped) {
+    if (seqs.length === 0) return
+    yield* sql`DELETE FROM trigate_event_entries WHERE network = ${network} AND ${sql.in("seq", seqs)}`
+    for (const [user, { at, seq }] of begun) {
+      yield* sql`UPDATE trigate_event_accounts SET begun_seq = ${seq}, begun_at = ${at}
+        WHERE network = ${network} AND account = ${user} AND begun_seq < ${seq}`
+    }
+  })
 
   const statements: Statements = {
     lease: (owner) =>
@@ -180,7 +190,7 @@ export const openDatabase = Effect.fnUntraced(function*(network: string) {
         ([leased]) => leased?.token
       ),
     release: (token) => sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`,
-    append: ({ after, at, bounds, entries, token }) =>
+    append: ({ after, at, bounds, dropped, entries, token }) =>
       sql.withTransaction(Effect.gen(function*() {
         const seq = after + EventStore.totalSpan(entries)
         const [log] = yield* decodeAppended(
@@ -197,7 +207,8 @@ export const openDatabase = Effect.fnUntraced(function*(network: string) {
           if (entry.kind === "begin") yield* begin(entry)
           if (entry.kind === "end") yield* end(entry)
         }
-        yield* trim(seq, at, bounds)
+        if (dropped !== undefined) yield* drop(dropped)
+        yield* trim(dropped === undefined ? seq - bounds.rows : 0, at, bounds)
         return { epoch: log.epoch, seq }
       })),
     readAfter: (after) =>
@@ -242,9 +253,9 @@ export const make = (
     backing: "Postgres",
     lease: (owner) => step(statements.lease(owner)),
     release: (token) => Effect.asVoid(step(statements.release(token))),
-    append: Effect.fnUntraced(function*(token, after, entries) {
+    append: Effect.fnUntraced(function*(token, after, entries, dropped) {
       const at = yield* Clock.currentTimeMillis
-      const appended = yield* step(statements.append({ token, after, at, bounds, entries }))
+      const appended = yield* step(statements.append({ token, after, at, bounds, entries, dropped }))
       if (appended === undefined) return yield* new EventStore.LeaseLost()
       return { ...appended, at }
     }),

@@ -178,10 +178,13 @@ const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   return () => fixed
 }
 
+/** Default maximum bytes of the actions in the action log. */
+export const mostLogged = 64 * 1024 * 1024
+
 /** Returns the options, completed with the defaults. Converts `keep` to milliseconds. */
 export const resolveLimits = (options: Options) => ({
   capacity: options.capacity ?? 10_000,
-  maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
+  maxBytes: options.maxBytes ?? mostLogged,
   settledCapacity: {
     familiar: options.settledCapacity ?? 100_000,
     strangers: (options.settledCapacity ?? 100_000) / 10
@@ -581,7 +584,11 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       const { fingerprint, leaseUntil, lookUpAt, nonce, openedAt, signer, trace } = entry
       const state = LoggedAction.stateAt(entry, now)
       const isDue = state === "unknown" && trace !== undefined
-      const next = isDue ? LoggedAction.nextLookup(openedAt, now, trace.expiresAfter) : state === "sent" ? leaseUntil : undefined
+      const next = isDue
+        ? LoggedAction.nextLookup(openedAt, now, trace.expiresAfter)
+        : state === "sent"
+        ? leaseUntil
+        : undefined
       const guard: Guard = { states: [state], now, lookUpAt }
       return Effect.map(
         driver.update(LoggedAction.entryKey(entry), guard, { lookUpAt: next }),

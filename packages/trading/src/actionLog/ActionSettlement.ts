@@ -14,13 +14,13 @@ import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { Address, lowerCase, Millis, monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { Address, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { OrderRecord } from "@trigate/domain/info/Account"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import type { ReadOperation } from "@trigate/domain/operations/Operation"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
-import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
+import { IsRefresh, makePriorityWeight } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
@@ -128,19 +128,11 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const log = yield* ActionLog
   const info = yield* Info
   const accounts = new Map<string, Address | undefined>()
-  let promptMinute = 0
-  let promptLeft = promptWeight
+  const priority = makePriorityWeight(promptWeight)
 
   /** Sends a query before refreshes of cached responses while weight for such queries is left. */
   const promptly = <A, E, R>({ cost }: ReadOperation, query: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.clockWith((clock) => {
-      const minute = Math.floor(monotonicMillis(clock) / 60_000)
-      if (minute !== promptMinute) promptLeft = promptWeight
-      promptMinute = minute
-      const isPrompt = cost.weight <= promptLeft
-      if (isPrompt) promptLeft -= cost.weight
-      return Effect.provideService(query, IsRefresh, !isPrompt)
-    })
+    Effect.flatMap(priority.take(cost.weight), (isPrompt) => Effect.provideService(query, IsRefresh, !isPrompt))
 
   /**
    * Returns the account for which a signer trades: its own, or its master's; `undefined` if the venue does not know the

@@ -8,17 +8,18 @@
  * read again, on behalf of the caller, whose share of the rate limit the read counts against. Two budgets bound these
  * reads: one for each caller, so that a caller's unknown names do not delay the names of others, and one for all.
  */
-import { background, CurrentCaller } from "@trigate/domain/Caller"
+import { background, CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CallFailure, type UnwrapReason, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { briefOrder } from "@trigate/domain/info/Account"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { isOutcome, isSpot, outcomeCoins } from "@trigate/domain/info/Market"
+import { worstWeight } from "@trigate/domain/operations/Operation"
 import { rowsOfOrders, rowsOfTime } from "@trigate/domain/unstable/info/InfoQueries"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
-import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
+import { IsRefresh, makePriorityWeight } from "@trigate/upstream/limits/RateLimiter"
 import type { ReplicaUse } from "@trigate/upstream/streams/ReplicaUse"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
@@ -247,10 +248,16 @@ export const makeCatalog = (info: Queries): CoinCatalog => {
 }
 
 /**
- * The identity under which refills (queries of missed data) use the rate limiter. Refills never use the capacity that
- * is reserved for actions.
+ * The identity under which refills (queries of missed data) beyond {@link priorityWeight} use the rate limiter. Refills
+ * never use the capacity that is reserved for actions.
  */
 const refiller = background("streams")
+
+/**
+ * The weight per minute of the refills that are sent before the queries of callers. Subscribers wait for missed data, so
+ * callers that use the whole limit must not delay it. Further refills have the share of one caller.
+ */
+const priorityWeight = 600
 
 /** The response to a query was not HTTP 200. */
 class QueryRefused extends Data.TaggedError("QueryRefused")<{ readonly status: number }> {}
@@ -400,25 +407,49 @@ const isLimited = (error: unknown): boolean => {
   return Predicate.isTagged(reason, "UpstreamRateLimited") || Predicate.isTagged(reason, "QuotaExceeded")
 }
 
-/**
- * Sends a query on behalf of the gateway. The query waits for the rate limit with the lowest priority, and is attempted
- * five times.
- */
-export const askInBackground = ({ relay }: Queries) => (query: object) =>
+/** Sends a query on behalf of the gateway, and attempts it five times. */
+const ask = (query: object, send: Queries["relay"]) =>
   Effect.gen(function*() {
-    const response = yield* relay(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))
+    const response = yield* send(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))
     return response.status === 200 ? response.text : yield* new QueryRefused({ status: response.status })
   }).pipe(
     Effect.retry({ times: 60, schedule: Schedule.spaced("2 seconds"), while: isLimited }),
     Effect.retry({ times: 4, schedule: Schedule.exponential("1 second") }),
     Effect.provideService(CurrentCaller, refiller),
-    Effect.provideService(IsRefresh, true),
     Effect.provideService(ResponseCache.Freshness, "none")
   )
 
-/** Makes the function that queries the missed data of a subscription; `undefined` if no query returns such data. */
-export const makeRefills = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
-  const ask = askInBackground(info)
+/** Sends a query on behalf of the gateway, which waits for the rate limit with the lowest priority. */
+export const askInBackground = ({ relay }: Queries) => (query: object) =>
+  ask(query, (call) => Effect.provideService(relay(call), IsRefresh, true))
+
+/** Makes the function that sends a query before those of callers, within {@link priorityWeight}. */
+const makeAskFirst = ({ relay }: Queries) => {
+  const priority = makePriorityWeight(priorityWeight)
+  return (query: object) =>
+    ask(query, (call) => {
+      const weight = worstWeight(call.operation)
+      const first = relay(call).pipe(
+        Effect.provideService(CurrentCaller, local),
+        Effect.tapError((error) => Effect.sync(() => isLimited(error) ? priority.giveBack(weight) : undefined))
+      )
+      return Effect.flatMap(priority.take(weight), (isFirst) => isFirst ? first : relay(call))
+    })
+}
+
+/**
+ * Makes the function that queries the missed data of a subscription. It returns `undefined` if no query returns such
+ * data.
+ */
+export const makeRefills = (info: Queries) => {
+  const askFirst = makeAskFirst(info)
+  return (subscription: Subscription.Normalised) => makeRefill(askFirst, subscription)
+}
+
+const makeRefill = (
+  askFirst: ReturnType<typeof makeAskFirst>,
+  subscription: Subscription.Normalised
+): TopicRefill | undefined => {
   const { declaration } = subscription
   const { refill } = declaration
   const plan = refill && plans[refill.query]
@@ -426,7 +457,7 @@ export const makeRefills = (info: Queries) => (subscription: Subscription.Normal
   const { newestBy, timeAt, window } = plan
 
   const page = (start: number) =>
-    Effect.flatMap(ask(plan.query(subscription, start)), (text) => {
+    Effect.flatMap(askFirst(plan.query(subscription, start)), (text) => {
       const rows = Json.elements(text)
       return rows === undefined ? new NotAList({ query: refill.query }) : Effect.succeed(rows)
     })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Caller from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { UpstreamRateLimited, wrapReason } from "@trigate/domain/errors/GatewayError"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
@@ -62,5 +63,47 @@ describe("a refill", () => {
         yield* Fiber.join(loading),
         Result.succeed({ texts: [`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`], hasGap: false })
       )
+    }))
+
+  it.effect("is sent before the queries of callers, up to a weight of 600 a minute, and further ones as those of one caller", () =>
+    Effect.gen(function*() {
+      const senders: Array<Caller.Caller> = []
+      const queries: Queries = {
+        ...limitedUntil(0).queries,
+        relay: (call) =>
+          Effect.andThen(
+            Effect.map(Caller.CurrentCaller, (caller) => senders.push(caller)),
+            limitedUntil(0).queries.relay(call)
+          )
+      }
+      // each may weigh 120
+      const load = StreamRefills.makeRefills(queries)(fills)?.load({
+        since: 0,
+        last: undefined,
+        lost: { from: 0, to: 0 }
+      }) ?? assert.fail("no refill")
+      const send = Effect.repeat(load, { times: 6 })
+      yield* send
+      const ids = senders.map((caller) => caller === Caller.local ? "the gateway" : caller.id)
+      assert.deepStrictEqual(ids, [...Array.from({ length: 5 }, () => "the gateway"), "streams", "streams"])
+      yield* TestClock.adjust("1 minute")
+      yield* load
+      assert.strictEqual(senders.at(-1), Caller.local)
+    }))
+
+  it.effect("does not use up that weight while the rate limit refuses it", () =>
+    Effect.gen(function*() {
+      const limited = limitedUntil(Duration.toMillis("30 seconds"))
+      const senders: Array<Caller.Caller> = []
+      const relay: Queries["relay"] = (call) =>
+        Effect.andThen(
+          Effect.map(Caller.CurrentCaller, (caller) => senders.push(caller)),
+          limited.queries.relay(call)
+        )
+      const loading = yield* loaded({ ...limited, queries: { ...limited.queries, relay } })
+      yield* TestClock.adjust("30 seconds")
+      assert.isTrue(Result.isSuccess(yield* Fiber.join(loading)))
+      assert.lengthOf(senders, 16)
+      for (const sender of senders) assert.strictEqual(sender, Caller.local)
     }))
 })

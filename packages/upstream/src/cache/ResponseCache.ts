@@ -770,10 +770,13 @@ const makeReader = <A, E>(
   }
 }
 
+/** Default maximum bytes of cached responses. */
+export const mostCached = 64 * 1024 * 1024
+
 const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
   const versions = yield* AccountVersions
   const context = yield* Effect.context()
-  const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, context)
+  const store = new CacheStore(options.maxBytes ?? mostCached, context)
   const shared: Shared = {
     versions,
     store,

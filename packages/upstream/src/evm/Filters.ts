@@ -397,14 +397,26 @@ interface Entry {
   until: number
 }
 
+/** Maximum characters of the filters that this process stores; a quarter for one caller. */
+export const mostStored = 64 * 1024 * 1024
+
 /** Makes a store in this process. */
 export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Clock.Clock, (clock) => {
   const callers = new Map<string, Map<string, Entry>>()
   const now = () => clock.currentTimeMillisUnsafe()
   const until = () => now() + Duration.toMillis(idle)
+  let stored = 0
+  const put = (own: Map<string, Entry>, id: string, entry?: Entry): void => {
+    stored += (entry?.text.length ?? 0) - (own.get(id)?.text.length ?? 0)
+    if (entry === undefined) own.delete(id)
+    else own.set(id, entry)
+  }
+  /** Returns whether a caller can store further characters. */
+  const hasRoom = (own: ReadonlyMap<string, Entry>, more: number): boolean =>
+    stored + more <= mostStored && own.values().reduce((sum, { text }) => sum + text.length, more) <= mostStored / 4
   const sweep = (caller: string): Map<string, Entry> => {
     const own = callers.get(caller) ?? new Map<string, Entry>()
-    for (const [id, entry] of own) if (entry.until <= now()) own.delete(id)
+    for (const [id, entry] of own) if (entry.until <= now()) put(own, id)
     if (own.size === 0) callers.delete(caller)
     return own
   }
@@ -420,18 +432,26 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
       Effect.sync(() => {
         sweepAll()
         const own = sweep(caller)
-        if (own.size >= most) return false
-        callers.set(caller, own.set(id, { text, until: until() }))
+        if (own.size >= most || !hasRoom(own, text.length)) return false
+        put(own, id, { text, until: until() })
+        callers.set(caller, own)
         return true
       }),
     get: ({ caller, id }) => Effect.sync(() => sweep(caller).get(id)?.text),
     set: ({ caller, id }, text) =>
       Effect.sync(() => {
-        if (sweep(caller).has(id)) callers.get(caller)?.set(id, { text, until: until() })
+        const own = sweep(caller)
+        const known = own.get(id)
+        if (known === undefined) return
+        // the client makes a filter again that it does not find
+        if (text.length > known.text.length && !hasRoom(own, text.length - known.text.length)) put(own, id)
+        else put(own, id, { text, until: until() })
       }),
     remove: ({ caller, id }) =>
       Effect.sync(() => {
-        const isThere = sweep(caller).delete(id)
+        const own = sweep(caller)
+        const isThere = own.has(id)
+        put(own, id)
         if (callers.get(caller)?.size === 0) callers.delete(caller)
         return isThere
       })

@@ -144,6 +144,9 @@ const longestJump = 4096n
 /** Maximum number of stored blocks, while the listener still needs older ones. */
 export const most = 8192
 
+/** Maximum characters of stored block headers of a chain, beyond the newest ones. */
+export const mostCharacters = 32 * 1024 * 1024
+
 /** The number of consecutive heads below the stored blocks after which the chain starts again. */
 const mostStale = 30
 
@@ -163,6 +166,8 @@ export interface Listener {
   readonly lost: (first: bigint) => void
 }
 
+const charactersIn = (headers: ReadonlyArray<Header>): number => headers.reduce((sum, { text }) => sum + text.length, 0)
+
 /** Makes an empty chain, to which `take` adds the newest blocks (heads) that a node reports. */
 export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener: Listener) => {
   let chain: Array<Header> = []
@@ -178,6 +183,8 @@ export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener:
     chain.push(header)
     const isNeeded = chain.length <= most && (listener.needed() ?? header.number) < (chain[0]?.number ?? 0n) + 8n
     if (chain.length > remembered && !isNeeded) chain.shift()
+    // the listener notices that blocks which it still needs are missing
+    while (chain.length > remembered && charactersIn(chain) > mostCharacters) chain.shift()
     listener.added(header)
   }
 

@@ -40,7 +40,7 @@ interface DeliveredBlock {
 }
 
 /** Maximum characters of the logs that are stored to send them again, as removed, after a reorg. */
-const mostCharacters = 32 * 1024 * 1024
+export const mostCharacters = 32 * 1024 * 1024
 
 const charactersIn = (logs: ReadonlyArray<string> = []): number => logs.reduce((sum, { length }) => sum + length, 0)
 
@@ -352,7 +352,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
       if (chain().head() === undefined) return
       const start = delivered.at(-1)
       const ahead = chain().above(start?.number ?? -1n)
-      if (start === undefined || ahead.length > mostBehind) {
+      const isMissed = start !== undefined && (ahead[0]?.number ?? 0n) > start.number + 1n
+      if (start === undefined || isMissed || ahead.length > mostBehind) {
         lose(ahead[0]?.number ?? 0n)
         return begin(ahead.slice(-HeadChain.remembered))
       }

@@ -543,6 +543,28 @@ export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/Ra
   defaultValue: () => false
 })
 
+/** Makes a budget for the queries of the gateway itself that are sent before those of callers, in weight per minute. */
+export const makePriorityWeight = (weight: number) => {
+  let minute = 0
+  let left = weight
+  return {
+    /** Takes the weight of a query, and returns whether it was left. */
+    take: (cost: number): Effect.Effect<boolean> =>
+      Effect.clockWith((clock) => {
+        const now = Math.floor(monotonicMillis(clock) / 60_000)
+        if (now !== minute) left = weight
+        minute = now
+        const isLeft = cost <= left
+        if (isLeft) left -= cost
+        return Effect.succeed(isLeft)
+      }),
+    /** Returns the weight of a query that was not sent. */
+    giveBack: (cost: number): void => {
+      left = Math.min(weight, left + cost)
+    }
+  }
+}
+
 /**
  * Starts calls within their upstream's rate limit.
  *

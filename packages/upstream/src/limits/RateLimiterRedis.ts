@@ -128,24 +128,28 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 
 /**
  * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, the
- * time for which no other process writes the use of all, and the number of slots and classes of the process. Then, for
- * each slot and class: the field and the four numbers of {@link RateLimiterShared.OwnUse}. The remaining arguments are
- * the fields and units of all processes.
+ * time for which no other process writes the use of all, the time of the last report, the width of a slot, and the
+ * number of slots and classes of the process. Then, for each slot and class: the field and the four numbers of
+ * {@link RateLimiterShared.OwnUse}. The remaining arguments are the fields and units of all processes.
  */
 const joinScript = Redis.script(params, {
   numberOfKeys: 3,
   lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
-local last = 5 + 5 * tonumber(ARGV[5])
-local which = known == 1 and 2 or 1
+local last = 7 + 5 * tonumber(ARGV[7])
+local which, from = known == 1 and 2 or 1, nil
 if known == 0 and #ARGV > last then
   which = 4
-  if redis.call('SET', KEYS[3], ARGV[1], 'NX', 'PX', ARGV[4]) then
+  if redis.call('SET', KEYS[3], 'at ' .. ARGV[5], 'NX', 'PX', ARGV[4]) then
     which = 3
     for i = last + 1, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  else
+    from = tonumber(string.match(redis.call('GET', KEYS[3]) or '', '^at (%d+)$'))
+    if from then which = 1 end
   end
 end
-for i = 6, last, 5 do
+for i = 8, last, 5 do
   local units = tonumber(ARGV[i + which])
+  if from and (tonumber(string.match(ARGV[i], '^%d+')) + 1) * tonumber(ARGV[6]) <= from then units = 0 end
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -267,12 +271,12 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
             })
           )
         ),
-      join: ({ all, id, lasts, now, own }) => {
+      join: ({ all, id, lasts, now, own, since }) => {
         const keys = [key, keyOfMembers, keyOfRestored]
         const values = own.flatMap((use) => [formatField(use), use.units, use.alone, use.sinceReport, use.lately])
         const ofAll = all.flatMap((use) => [formatField(use), use.units])
         return Effect.map(
-          evaluateJoin(...keys, id, now, timeToLive, lasts, own.length, ...values, ...ofAll),
+          evaluateJoin(...keys, id, now, timeToLive, lasts, since, bounds.width, own.length, ...values, ...ofAll),
           (known) => known !== 0
         )
       },

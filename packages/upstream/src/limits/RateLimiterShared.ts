@@ -126,6 +126,8 @@ export interface Joining {
   readonly now: number
   /** Milliseconds for which no other process writes the use of all. */
   readonly lasts: number
+  /** The time of the last report of this process, by the system clock, less the difference that clocks may have. */
+  readonly since: number
   readonly own: ReadonlyArray<OwnUse>
   /** The use of all processes at the last report of this process. */
   readonly all: ReadonlyArray<SlotUnits>
@@ -149,7 +151,9 @@ export interface Counters {
   /**
    * Registers a process, and writes its use of the limit. If the store does not know the process, the store has lost its
    * data, or the process has just started. The first process that reported before the loss then also writes the use of
-   * all processes, as it was at its last report: processes that have ended since then cannot write theirs.
+   * all processes, as it was at its last report: processes that have ended since then cannot write theirs. A process that
+   * joins after that writes only its use since that report, because the rest is part of the use of all. If an earlier
+   * version wrote the use of all, the process writes its use since shortly before its own report.
    *
    * Returns whether the store knew the process.
    */
@@ -176,6 +180,9 @@ const recheckAfter = 250
 
 /** Milliseconds between two reports of a process, also if it starts no calls. */
 const reportEvery = 2000
+
+/** Milliseconds by which the clocks of two processes may differ. */
+const clockMargin = 1000
 
 /** Milliseconds after its last report for which a process counts as running. */
 export const runningFor = 5 * reportEvery
@@ -221,6 +228,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     /** The use of all processes at the last report, and the use of this process shortly before. */
     let reported: {
       readonly at: number
+      /** The same time by the system clock. */
+      readonly wall: number
       readonly own: ReadonlyMap<number, RateWindow.Slot>
       readonly all: ReadonlyArray<SlotUnits>
     } | undefined
@@ -246,7 +255,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         // the store numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
         // later one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
-        const { all = [], at = 0, own: before } = reported ?? {}
+        const { all = [], at = 0, own: before, wall = 0 } = reported ?? {}
         const slots = own().flatMap((slot) =>
           (["read", "once"] as const).map((methodClass): OwnUse => ({
             slot: slot.index + shift,
@@ -259,20 +268,21 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           }))
         )
         const lasts = (bounds.slots + 1) * bounds.width
-        return counters.join({ id, now, lasts, own: slots, all }).pipe(
-          Effect.tap((wasKnown) =>
-            Effect.sync(() => {
-              if (!wasKnown && isKnown) incompleteUntil = now + lasts
-              isKnown = true
-            })
-          ),
-          // also if the time of the operation is over: units that were written nevertheless count twice, which is safe
-          Effect.onExit((exit) =>
-            Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {
-              for (const slot of written.values()) addAlone(slot)
-            })
+        return counters.join({ id, now, lasts, since: Math.max(0, Math.floor(wall - clockMargin)), own: slots, all })
+          .pipe(
+            Effect.tap((wasKnown) =>
+              Effect.sync(() => {
+                if (!wasKnown && isKnown) incompleteUntil = now + lasts
+                isKnown = true
+              })
+            ),
+            // also if the time of the operation is over: units that were written nevertheless count twice, which is safe
+            Effect.onExit((exit) =>
+              Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {
+                for (const slot of written.values()) addAlone(slot)
+              })
+            )
           )
-        )
       })
 
     const report = Effect.clockWith((clock) => {
@@ -282,9 +292,10 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       // the units of an outage are written also if no call follows: other processes need to know them
       if (alone.size > 0) return Effect.ignore(Effect.timeout(join(own), "1 second"))
       const before = new Map(own().map((slot) => [slot.index, slot]))
-      const reporting = Effect.flatMap(counters.report(id, clock.currentTimeMillisUnsafe()), (all) => {
+      const wall = clock.currentTimeMillisUnsafe()
+      const reporting = Effect.flatMap(counters.report(id, wall), (all) => {
         if (all === undefined) return Effect.asVoid(join(own))
-        reported = { at, own: before, all }
+        reported = { at, wall, own: before, all }
         return Effect.void
       })
       // only calls determine whether the store counts as reachable

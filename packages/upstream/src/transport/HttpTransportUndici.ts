@@ -76,6 +76,36 @@ export const errorCode = (error: Error): string =>
 
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
 
+/** Maximum bytes of responses that are being read. Beyond, a response above 64 KiB is refused. */
+export const maxReading = 128 * 1024 * 1024
+
+const smallResponse = 64 * 1024
+
+/** Responses above this number of bytes are completed one in each turn of the event loop: decoding one takes long. */
+const largeResponse = 1024 * 1024
+
+/** The responses that are being read. */
+class Reading {
+  bytes = 0
+  #isWaiting = false
+  readonly #complete: Array<() => void> = []
+
+  /** Runs the completions of large responses, one in each turn of the event loop. */
+  inTurn(complete: () => void): void {
+    this.#complete.push(complete)
+    if (!this.#isWaiting) this.#next()
+  }
+
+  #next(): void {
+    this.#isWaiting = true
+    setImmediate(() => {
+      this.#isWaiting = this.#complete.length > 1
+      if (this.#isWaiting) this.#next()
+      this.#complete.shift()?.()
+    })
+  }
+}
+
 /** The handler of one dispatched request; completes once. */
 class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
@@ -84,12 +114,14 @@ class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
   #chunks: Array<Uint8Array> = []
   #controller: Undici.Dispatcher.DispatchController | undefined
   #isOver = false
+  readonly #reading: Reading
   #size = 0
   #status = 0
   #headers: { [name: string]: string } = {}
 
-  constructor(request: TransportRequest, resume: Resume) {
+  constructor(request: TransportRequest, resume: Resume, reading: Reading) {
     this.#request = request
+    this.#reading = reading
     this.#resume = resume
     // a plain timer costs a tenth of a sleeping fiber; a test clock could not control the sockets anyway
     //
@@ -125,6 +157,7 @@ class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
    */
   #release() {
     this.#isOver = true
+    this.#reading.bytes -= this.#size
     this.#resume = constVoid
     this.#chunks = []
     clearTimeout(this.#timer)
@@ -153,18 +186,25 @@ class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Undici.Dispatcher.DispatchController, chunk: Uint8Array) {
+    if (this.#isOver) return
     const limit = this.#request.maxAnswerBytes
     this.#size += chunk.length
-    if (this.#size <= limit) this.#chunks.push(chunk)
-    else {
-      const detail = `The response is larger than ${limit} bytes`
-      this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
-    }
+    this.#reading.bytes += chunk.length
+    if (this.#size > limit) this.#refuse(`The response is larger than ${limit} bytes`)
+    else if (this.#size > smallResponse && this.#reading.bytes > maxReading) {
+      this.#refuse(`The responses that are being read are larger than ${maxReading} bytes`)
+    } else this.#chunks.push(chunk)
+  }
+
+  #refuse(detail: string) {
+    this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
   }
 
   onResponseEnd() {
     const answer = { status: this.#status, headers: this.#headers, body: this.#chunks }
-    this.#end(decompress(answer, this.#request.maxAnswerBytes))
+    const complete = () => this.#end(decompress(answer, this.#request.maxAnswerBytes))
+    if (this.#size > largeResponse) this.#reading.inTurn(complete)
+    else complete()
   }
 
   onResponseError(_controller: Undici.Dispatcher.DispatchController, error: Error) {
@@ -199,8 +239,13 @@ const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
   return place
 }
 
-const startOver = (dispatcher: Undici.Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
-  const attempt = new UndiciAttempt(request, resume)
+const startOver = (
+  dispatcher: Undici.Dispatcher,
+  request: TransportRequest,
+  resume: Resume,
+  reading: Reading
+): UndiciAttempt => {
+  const attempt = new UndiciAttempt(request, resume, reading)
   const { origin, path } = parseLocation(request.url)
   dispatcher.dispatch({
     origin,
@@ -251,11 +296,12 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
       // opens a new connection for each request: a pooled connection may be closed by the peer just when a request is
       // sent
       const unshared = yield* agent(options, { pipelining: 0 })
+      const reading = new Reading()
       return HttpTransport.of({
         send: (request) =>
           Effect.callback((resume) => {
             const dispatcher = request.onNewConnection === true ? unshared : pooled
-            const attempt = startOver(dispatcher, request, resume)
+            const attempt = startOver(dispatcher, request, resume, reading)
             return Effect.sync(() => attempt.interrupt())
           })
       })

@@ -112,7 +112,7 @@ const Sent = Schema.fromJsonString(Schema.Struct({ method: Schema.String, params
 
 const contract = { address: `0x${(EvmChain.contracts[0] ?? "").slice(2)}` } as const
 
-const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "0")}` as const
+const makeAddress = (index: number) => `0x${index.toString(16).padStart(40, "0")}` as const
 
 /** The rounds of a test with random chains, or a sample of them with even and odd ones. */
 const rounds = (table: string, count: number, size: number) =>
@@ -241,7 +241,7 @@ describe("a feed", () => {
       )
       const feed = yield* EvmFeed.make({ serving, ask: node.ask })
       const one = sink()
-      const address = Array.from({ length: 101 }, (_, index) => addressOf(index))
+      const address = Array.from({ length: 101 }, (_, index) => makeAddress(index))
       feed.subscribe({ kind: "logs", filter: contract }, one)
       const long = feed.subscribe({ kind: "logs", filter: { address } }, sink())
       yield* passSeconds(2)
@@ -303,7 +303,7 @@ describe("a feed", () => {
       const node = refusing(asking(() => chain), () => undefined)
       const feed = yield* EvmFeed.make({ serving, ask: node.ask })
       const none = sink()
-      feed.subscribe({ kind: "logs", filter: { address: addressOf(1) } }, none)
+      feed.subscribe({ kind: "logs", filter: { address: makeAddress(1) } }, none)
       yield* passSeconds(2)
       node.asked.length = 0
       for (let second = 0; second < 20; second++) {
@@ -462,7 +462,7 @@ describe("a feed", () => {
         serving,
         ask: (call) => call.operation.name === "eth_getLogs" ? Effect.delay(ask(call), "3 seconds") : ask(call)
       })
-      feed.subscribe({ kind: "logs", filter: { address: addressOf(1) } }, sink())
+      feed.subscribe({ kind: "logs", filter: { address: makeAddress(1) } }, sink())
       yield* passSeconds(2)
       do chain.extend(1)
       while (chain.head.logs.length === 0)

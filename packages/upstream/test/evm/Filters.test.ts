@@ -340,3 +340,23 @@ describe("a filter", () => {
     })
   })
 })
+
+describe("the filters in the memory of a process", () => {
+  it.effect("have a bounded number of characters, of which one caller has a quarter", () =>
+    Effect.gen(function*() {
+      const { add, get, set } = yield* FilterStore.makeMemory
+      const quarter = FilterStore.mostStored / 4
+      const half = "f".repeat(quarter / 2)
+      const first = { caller: "a", id: "0x1" }
+      assert.isTrue(yield* add(first, half, 100))
+      assert.isTrue(yield* add({ caller: "a", id: "0x2" }, half, 100))
+      assert.isFalse(yield* add({ caller: "a", id: "0x3" }, "f", 100))
+      assert.isTrue(yield* add({ caller: "b", id: "0x1" }, half, 100))
+      // a filter that grows beyond the limit is removed, and its client makes it again
+      yield* set(first, `${half}f`)
+      assert.isUndefined(yield* get(first))
+      assert.isTrue(yield* add(first, half, 100))
+      yield* set(first, "f")
+      assert.strictEqual(yield* get(first), "f")
+    }))
+})

@@ -82,3 +82,26 @@ describe("a block header", () => {
     }).pipe(Effect.scoped, Effect.provideService(SocketTransport, sockets.transport))
   })
 })
+
+describe("a chain of block headers", () => {
+  it.effect("stores a bounded number of characters, also while older blocks are needed", () =>
+    Effect.gen(function*() {
+      const chain = Heads.makeChain({ header: () => Effect.undefined }, {
+        added: () => {},
+        rewound: () => {},
+        needed: () => 0n,
+        began: () => {},
+        lost: () => {}
+      })
+      const text = "h".repeat(Heads.maxHeader)
+      const most = Heads.mostCharacters / Heads.maxHeader
+      const makeHash = (block: number) => `0x${block.toString(16).padStart(64, "0")}`
+      for (let number = 1; number <= most + 100; number++) {
+        const [hash, parentHash] = [makeHash(number), makeHash(number - 1)]
+        const head = { number: BigInt(number), hash, parentHash, logsBloom: undefined, timestamp: undefined, text }
+        yield* chain.take(head, true)
+      }
+      assert.strictEqual(chain.above(0n).length, most)
+      assert.strictEqual(chain.above(0n)[0]?.number, 101n)
+    }))
+})

@@ -38,12 +38,12 @@ const randomLogs = (random: (below: number) => number, count: number) =>
 const upper = (text: `0x${string}`): `0x${string}` => `0x${text.slice(2).toUpperCase()}`
 
 const randomFilter = (random: (below: number) => number): Filter => {
-  const oneOf = (bound: number, bytes: number) => {
+  const randomHex = (bound: number, bytes: number) => {
     const value = hex(random(bound), bytes)
     return random(2) === 0 ? value : upper(value)
   }
   const member = (bound: number, bytes: number) =>
-    random(2) === 0 ? oneOf(bound, bytes) : Array.from({ length: random(4) }, () => oneOf(bound, bytes)).concat(
+    random(2) === 0 ? randomHex(bound, bytes) : Array.from({ length: random(4) }, () => randomHex(bound, bytes)).concat(
       // a long list is stored in another form
       random(4) === 0 ? Array.from({ length: 40 }, (_, index) => hex(2 + 7 * index, bytes)) : []
     )
@@ -162,19 +162,19 @@ describe("the delivery of logs", () => {
       { discard: true }
     ))
 
-  const addressOf = (index: number) => hex(index, 20)
+  const makeAddress = (index: number) => hex(index, 20)
 
   it.effect("lets other fibers run between the deliveries of one block", () =>
     Effect.gen(function*() {
       const logs = Array.from(
         { length: 20 },
-        (_, index) => ({ address: addressOf(0), topics: [], logIndex: `0x${index}` })
+        (_, index) => ({ address: makeAddress(0), topics: [], logIndex: `0x${index}` })
       )
       const { delivery, topics } = yield* makeDelivery(logs)
       let deliveries = 0
       const sink = { caller: local, deliver: () => void deliveries++, flush: () => {} }
       for (let index = 0; index < 1_000; index++) {
-        topics.join({ kind: "logs", filter: { address: [addressOf(0), addressOf(index + 1)] } }, sink, 0n)
+        topics.join({ kind: "logs", filter: { address: [makeAddress(0), makeAddress(index + 1)] } }, sink, 0n)
       }
       const seen = new Set<number>()
       yield* Effect.forkScoped(delivery.run)
@@ -192,27 +192,27 @@ describe("the delivery of logs", () => {
       const { topics } = yield* makeDelivery([])
       const sink = { caller: local, deliver: () => {}, flush: () => {} }
       const event = hex(0, 32)
-      const address = Array.from({ length: 100 }, (_, index) => addressOf(index))
+      const address = Array.from({ length: 100 }, (_, index) => makeAddress(index))
       const long = topics.join({ kind: "logs", filter: { address } }, sink, 0n)
       assert.strictEqual(topics.retained(), 3_200)
       topics.leave(long, sink)
       assert.strictEqual(topics.retained(), 0)
       // one token and one event for all, with a recipient each
       for (let index = 0; index < 1_000; index++) {
-        const filter = { address: addressOf(0), topics: [event, null, hex(index, 32)] }
+        const filter = { address: makeAddress(0), topics: [event, null, hex(index, 32)] }
         topics.join({ kind: "logs", filter }, sink, 0n)
-        topics.join({ kind: "logs", filter: { address: [addressOf(index + 1), addressOf(index + 2)] } }, sink, 0n)
+        topics.join({ kind: "logs", filter: { address: [makeAddress(index + 1), makeAddress(index + 2)] } }, sink, 0n)
       }
-      const log = { address: addressOf(0), topics: [event, event, hex(7, 32)] }
+      const log = { address: makeAddress(0), topics: [event, event, hex(7, 32)] }
       assert.isBelow(topics.logCandidates(log, () => {}), 5)
-      assert.strictEqual(topics.logCandidates({ address: addressOf(10), topics: [] }, () => {}), 2)
+      assert.strictEqual(topics.logCandidates({ address: makeAddress(10), topics: [] }, () => {}), 2)
     }))
 
   it.effect("removes what was sent of a block that is replaced while its logs are sent", () =>
     Effect.gen(function*() {
       const logs = Array.from(
         { length: 20 },
-        (_, index) => ({ address: addressOf(0), topics: [], logIndex: `0x${index}` })
+        (_, index) => ({ address: makeAddress(0), topics: [], logIndex: `0x${index}` })
       )
       const { delivery, reorganise, topics } = yield* makeDelivery(logs)
       const received = new Map<string, Array<string>>()
@@ -230,7 +230,7 @@ describe("the delivery of logs", () => {
         flush: () => {}
       }
       for (let index = 0; index < 1_000; index++) {
-        topics.join({ kind: "logs", filter: { address: [addressOf(0), addressOf(index + 1)] } }, sink, 0n)
+        topics.join({ kind: "logs", filter: { address: [makeAddress(0), makeAddress(index + 1)] } }, sink, 0n)
       }
       yield* Effect.forkScoped(delivery.run)
       delivery.wake()
@@ -251,7 +251,7 @@ describe("the delivery of logs", () => {
       Effect.gen(function*() {
         const data = `0x${"0".repeat(1024 * 1024)}`
         const logs = Array.from({ length: count }, (_, index) => ({
-          address: addressOf(0),
+          address: makeAddress(0),
           topics: [],
           data,
           logIndex: `0x${index}`

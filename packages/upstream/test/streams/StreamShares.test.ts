@@ -1,6 +1,7 @@
 /** What one caller can take from the others of an upstream's stream limits, beside a model of the upstream. */
 import { assert, describe, it } from "@effect/vitest"
 import { sample } from "@trigate/testing/Sample"
+import { randomBy } from "@trigate/testing/SeededRandom"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import type { Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
@@ -13,11 +14,11 @@ import { scriptedSockets, stateTopic, wordProtocol } from "./scriptedSocket.ts"
 /** Lets the fibres of the hub run, without any time passing. */
 const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
 
-const userOf = (key: string): string | undefined => /^fills-(?<user>\w+)/u.exec(key)?.groups?.["user"]
+const findUser = (key: string): string | undefined => /^fills-(?<user>\w+)/u.exec(key)?.groups?.["user"]
 
 /** A topic of the model: `fills-alice` has a user, `book:3` and `book:4` share a route. */
-const topicOf = (key: string): Topic => {
-  const user = userOf(key)
+const makeTopic = (key: string): Topic => {
+  const user = findUser(key)
   return stateTopic(key, { route: key.split(":")[0] ?? key, ...(user === undefined ? {} : { user }) })
 }
 
@@ -47,7 +48,7 @@ const setup = Effect.fnUntraced(function*(limits: Partial<Limits>, familiar: Rea
         messages++
         hasAnswered = true
         const key = text.slice(1)
-        const route = topicOf(key).route
+        const route = makeTopic(key).route
         if (text.startsWith("+")) {
           keys.add(key)
           connection.push(`ok ${route}`, `${route}=1`)
@@ -59,7 +60,7 @@ const setup = Effect.fnUntraced(function*(limits: Partial<Limits>, familiar: Rea
       read.set(connection, connection.sent.length)
     }
     const all = Array.from(there.values(), (keys) => [...keys]).flat()
-    const users = new Set(all.flatMap((key) => userOf(key) ?? []))
+    const users = new Set(all.flatMap((key) => findUser(key) ?? []))
     assert.isAtMost(all.length, limits.subscriptions ?? Number.POSITIVE_INFINITY)
     assert.isAtMost(users.size, limits.users ?? Number.POSITIVE_INFINITY)
     assert.isAtMost(sockets.open().length, limits.connections ?? Number.POSITIVE_INFINITY)
@@ -89,11 +90,11 @@ const setup = Effect.fnUntraced(function*(limits: Partial<Limits>, familiar: Rea
       live,
       refusals,
       subscribe: (...keys: ReadonlyArray<string>) => {
-        for (const key of keys) if (!seat.has(topicOf(key))) seat.subscribe(topicOf(key))
+        for (const key of keys) if (!seat.has(makeTopic(key))) seat.subscribe(makeTopic(key))
       },
       unsubscribe: (...keys: ReadonlyArray<string>) => {
         for (const key of keys) {
-          seat.unsubscribe(topicOf(key))
+          seat.unsubscribe(makeTopic(key))
           live.delete(key)
         }
       }
@@ -215,17 +216,6 @@ describe("a caller", () => {
       assert.isTrue(sockets.open().some(({ sent }) => sent.includes("+book:0")))
     }))
 })
-
-/** Random numbers below a bound, from a seed (mulberry32). */
-const randomBy = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
 
 describe("random callers", () => {
   for (const seed of sample("callers who share limits", range(40), 8, String)) {

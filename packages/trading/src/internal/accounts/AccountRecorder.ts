@@ -550,6 +550,16 @@ export const failoverAfter = 3000
  */
 const ownerFirst = { reader: 1500, alone: 4000 }
 
+/** Returns whether no entry is missing between a sequence number and the given entries. */
+const isConsecutive = (seq: number, entries: ReadonlyArray<EventStore.Entry>): boolean => {
+  let last = seq
+  return entries.every((entry) => {
+    const isNext = entry.seq - EventStore.span(entry) === last
+    last = entry.seq
+    return isNext
+  })
+}
+
 /** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: OwnershipOptions) {
   const primary = yield* EventStore.EventStore
@@ -591,6 +601,8 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     if (tail.epoch === "") return
     if (tail.epoch === epoch && tail.start <= seq) {
       for (;;) {
+        // entries that the reader missed may have been dropped, not only the oldest ones of all accounts
+        if (!isConsecutive(log.head.seq, tail.entries)) break
         for (const entry of tail.entries) log.append(entry)
         if (tail.entries.length === 0 || log.head.seq >= tail.seq) return
         tail = yield* store.readAfter(log.head.seq)
@@ -684,7 +696,9 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
       return election.pipe(Effect.catch(() => failOver(since)))
     }),
     /** Reads the entries that the owner of the event log has appended. */
-    follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),
+    follow: Effect.suspend(() =>
+      isReader() ? Effect.andThen(Effect.ignore(synchronise), Effect.sync(() => log.forgetDropped())) : Effect.void
+    ),
     /**
      * Reads the entries that the owner of the event log has appended, if this process's copy does not reach the given
      * position.
@@ -699,6 +713,9 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
 /** The election of the event log's owner among the replicas that share an event store. */
 export type LogOwnership = Effect.Success<ReturnType<typeof makeOwnership>>
 
+/** The maximum number of entries that one write drops beyond the number of entries that it appends. */
+const mostDropped = 1000
+
 /** Milliseconds between two attempts to write. */
 const retryWriteAfter = 250
 
@@ -707,6 +724,8 @@ export const write = Effect.fnUntraced(
   function*(pending: Queue.Queue<NewEntry>, log: EventLog, ownership: LogOwnership) {
     const entries = withoutRepeats(log, yield* Queue.takeAll(pending))
     if (entries.length === 0) return
+    // more than the number of appended entries, because some may be left from before
+    const dropped = log.takeDropped(entries.length + mostDropped)
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const writable = ownership.writable()
       // a process without the lease drops the entries, because their recording has ended
@@ -718,7 +737,7 @@ export const write = Effect.fnUntraced(
       return Effect.flatMap(
         Clock.currentTimeMillis,
         (since) =>
-          Effect.matchEffect(writable.store.append(writable.token, log.head.seq, entries), {
+          Effect.matchEffect(writable.store.append(writable.token, log.head.seq, entries, dropped), {
             onSuccess: ({ at, epoch, seq }) => {
               if (epoch !== log.head.epoch) return ownership.lose
               let next = seq - EventStore.totalSpan(entries)
@@ -761,6 +780,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
   const watchedGauge = accountMetrics.accountsWatched.series({})
   const refillingGauge = accountMetrics.accountsRefilling.series({})
   const unrecordedGauge = accountMetrics.accountsUnrecorded.series({})
+  const bytesGauge = accountMetrics.accountLogBytes.series({})
   const epochsEnded = accountMetrics.accountEpochsEnded.series({})
 
   const watched: WatchedAccounts = makeWatched({
@@ -809,6 +829,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     watchedGauge.updateUnsafe(phases.length, context)
     refillingGauge.updateUnsafe(phases.filter((each) => each === "refilling").length, context)
     unrecordedGauge.updateUnsafe(unrecorded(), context)
+    bytesGauge.updateUnsafe(log.retained, context)
   }
 
   const elect = Effect.andThen(
