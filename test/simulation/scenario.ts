@@ -63,7 +63,7 @@ const active = 40_000
 /** Milliseconds after the faults in which the system recovers. */
 const recovery = 80_000
 /** The weight per minute of the replicas together. */
-export const weightLimit = 600
+export const weightLimit = 1200
 
 const httpFaults: { readonly [Kind in FaultKind]?: Network.HttpFault } = {
   requestsRefused: "refused",

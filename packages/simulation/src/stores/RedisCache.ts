@@ -51,6 +51,7 @@ const read = (
   let found: ReadonlyArray<string | null> = []
   Access.changeKey(versions, "", now, empty, (held) => {
     held.set("read", at)
+    if (!held.has("all")) held.set("all", at)
     if (ended > 0) countUp(held, ["all"])
     found = ["all", ...slots].map((slot) => {
       const version = held.get(slot)

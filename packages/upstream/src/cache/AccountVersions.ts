@@ -226,9 +226,11 @@ const DAY = 86_400_000
 
 const params = (...values: ReadonlyArray<string | number>) => values
 
+// the version of all accounts starts with the time, so that a Redis that has lost its data gives no version again
 const versionScript = Redis.script(params, {
   numberOfKeys: 2,
   lua: `redis.call('HSET', KEYS[1], 'read', ARGV[1])
+redis.call('HSETNX', KEYS[1], 'all', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ${DAY})
 if redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1]) > 0 then redis.call('HINCRBY', KEYS[1], 'all', 1) end
 if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
