@@ -267,8 +267,11 @@ export const makeSubscriber = (
   return {
     subscriber,
     run: Effect.forever(Effect.andThen(
-      Effect.catchTag(session, "SocketLost", ({ code, reason }) =>
-        Effect.sync(() => log(node.name, `lost its socket: ${code} ${reason}`))),
+      Effect.catchTag(
+        session,
+        "SocketLost",
+        ({ code, reason }) => Effect.sync(() => log(node.name, `lost its socket: ${code} ${reason}`))
+      ),
       Effect.suspend(() => Effect.sleep(200 + random() * 1000))
     ))
   }

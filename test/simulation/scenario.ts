@@ -101,7 +101,14 @@ const environment = {
   TRIGATE_TRADING_API_WEIGHT: String(weightLimit)
 }
 
-const light = new Set(["l2Book", "allMids", "clearinghouseState", "orderStatus", "spotClearinghouseState", "exchangeStatus"])
+const light = new Set([
+  "l2Book",
+  "allMids",
+  "clearinghouseState",
+  "orderStatus",
+  "spotClearinghouseState",
+  "exchangeStatus"
+])
 
 /** The weight of a request at the venue, by its documentation; without the items of long responses. */
 const weightOf = (path: string, body: string): number => {
@@ -114,8 +121,17 @@ const weightOf = (path: string, body: string): number => {
 export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
   plan,
   describe: ({ at, kind, lasts, replica, share }) =>
-    `${(at / 1000).toFixed(3)} s: ${kind} for ${(lasts / 1000).toFixed(3)} s, replica ${replica + 1}, share ${share.toFixed(2)}`,
-  mustReach: [...kinds, "ordersRead", "outcome accepted", "outcome rejected", "outcome neverArrived", "outcome missing"],
+    `${(at / 1000).toFixed(3)} s: ${kind} for ${(lasts / 1000).toFixed(3)} s, replica ${replica + 1}, share ${
+      share.toFixed(2)
+    }`,
+  mustReach: [
+    ...kinds,
+    "ordersRead",
+    "outcome accepted",
+    "outcome rejected",
+    "outcome neverArrived",
+    "outcome missing"
+  ],
   options: (seed) => ({ startsAt, yields: seed % 2 === 0 ? 0 : 0.01 }),
   run: Effect.fnUntraced(function*(faults) {
     const simulation = yield* Simulation.Simulation
@@ -172,7 +188,9 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
         return undefined
       }
     })
-    for (const { address } of accounts) yield* venue.run(({ trading }) => Effect.orDie(trading.depositUsd(address, "100000")))
+    for (const { address } of accounts) {
+      yield* venue.run(({ trading }) => Effect.orDie(trading.depositUsd(address, "100000")))
+    }
 
     const redis = yield* StoreServer.make("redis")
     const postgres = yield* StoreServer.make("postgres")
@@ -310,11 +328,17 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       const oid = /"resting":\{"oid":(?<oid>\d+)/u.exec(text)?.groups?.["oid"]
       if (oid === undefined) return
       // replicas drop the cached state of an account together, unless Redis is away: then queries go to the venue
-      const read = yield* send(`${random() < 0.5 ? replica : any()}/info`, "POST", JSON.stringify({ type: "openOrders", user }))
+      const read = yield* send(
+        `${random() < 0.5 ? replica : any()}/info`,
+        "POST",
+        JSON.stringify({ type: "openOrders", user })
+      )
       if (Result.isFailure(read) || read.success.status !== 200) return
       reached.add("ordersRead")
       const orders = HttpServing.bodyText(read.success)
-      if (!orders.includes(`"oid":${oid}`)) violations.push(`${replica} served orders without ${oid}, which it had placed`)
+      if (!orders.includes(`"oid":${oid}`)) {
+        violations.push(`${replica} served orders without ${oid}, which it had placed`)
+      }
     })
     const bots = accounts.map((account, at) => {
       const node = makeNode(`bot-${at + 1}`)
@@ -349,7 +373,8 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       while (now() < active) {
         yield* Effect.sleep(random() * 2500)
         const user = accounts[Simulation.pickBelow(random, accounts.length)]?.address
-        const type = ["userFills", "openOrders", "clearinghouseState", "historicalOrders"][Simulation.pickBelow(random, 4)]
+        const type =
+          ["userFills", "openOrders", "clearinghouseState", "historicalOrders"][Simulation.pickBelow(random, 4)]
         yield* query(`${any()}/info`, "POST", JSON.stringify({ type, user }))
       }
     }))
@@ -371,19 +396,32 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
 
     const named = new Map(attempts.map(({ nonce, signer }) => [`${signer}:${nonce}`, { nonce: String(nonce), signer }]))
     const outcomes = makeClient(network, makeNode("check-outcomes"))
-    const recorded = yield* Effect.forEach(named.values(), ({ nonce, signer }) =>
-      Effect.map(outcomes.send(`${any()}/actions?signer=${signer}&nonce=${nonce}`, "GET", undefined), (found) => {
-        const text = Result.isFailure(found) ? found.failure.detail : HttpServing.bodyText(found.success)
-        const state = /"state":"(?<state>\w+)"/u.exec(text)?.groups?.["state"] ??
-          (text.includes("ActionNotFound") ? "missing" : text.slice(0, 200))
-        reached.add(`outcome ${state}`)
-        return { nonce, signer, state }
-      }))
+    const recorded = yield* Effect.forEach(
+      named.values(),
+      ({ nonce, signer }) =>
+        Effect.map(outcomes.send(`${any()}/actions?signer=${signer}&nonce=${nonce}`, "GET", undefined), (found) => {
+          const text = Result.isFailure(found) ? found.failure.detail : HttpServing.bodyText(found.success)
+          const state = /"state":"(?<state>\w+)"/u.exec(text)?.groups?.["state"] ??
+            (text.includes("ActionNotFound") ? "missing" : text.slice(0, 200))
+          reached.add(`outcome ${state}`)
+          return { nonce, signer, state }
+        })
+    )
     const processed = venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200)
-    const ledgers = yield* Effect.forEach(accounts, ({ address }) =>
-      Effect.map(venue.fills(address), (fills) => fills.map(({ oid, sz, tid, time }) => ({ id: `${oid}/${tid}/${sz}`, at: time - startsAt }))))
+    const ledgers = yield* Effect.forEach(
+      accounts,
+      ({ address }) =>
+        Effect.map(
+          venue.fills(address),
+          (fills) => fills.map(({ oid, sz, tid, time }) => ({ id: `${oid}/${tid}/${sz}`, at: time - startsAt }))
+        )
+    )
     violations.push(
-      ...checkActions(attempts, processed, (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""),
+      ...checkActions(
+        attempts,
+        processed,
+        (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""
+      ),
       ...checkOutcomes(recorded, processed, attempts),
       ...checkEnds(attempts, 25_000),
       ...checkWeight(departures, isForgotten ? 1.5 * weightLimit : weightLimit),

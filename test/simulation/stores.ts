@@ -1,5 +1,4 @@
 /** The stores that the simulated replicas share: those of a Redis, and optionally a Postgres for the action log. */
-import type { StoreServer } from "@trigate/simulation/unstable/StoreServer"
 import type { Stores } from "@trigate/simulation/unstable/Gateway"
 import * as Gateway from "@trigate/simulation/unstable/Gateway"
 import * as EventLogs from "@trigate/simulation/unstable/stores/EventLogs"
@@ -8,6 +7,7 @@ import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisAction
 import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
 import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
 import * as StreamUse from "@trigate/simulation/unstable/stores/StreamUse"
+import type { StoreServer } from "@trigate/simulation/unstable/StoreServer"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 
 /** Makes the stores, and what a replica uses of them. With `postgres`, the action log is in Postgres. */

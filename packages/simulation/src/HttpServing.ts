@@ -44,7 +44,8 @@ const parseJson = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
 const makeRequest = (received: Received): HttpServerRequest.HttpServerRequest => {
   const { body, headers, method, remoteAddress, source, upgrade, url } = received
   const text = Effect.sync(() => new TextDecoder().decode(body))
-  const unsupported = (description: string) => new HttpServerError({ reason: new RequestParseError({ request, description }) })
+  const unsupported = (description: string) =>
+    new HttpServerError({ reason: new RequestParseError({ request, description }) })
   const request: HttpServerRequest.HttpServerRequest = {
     [HttpServerRequest.TypeId]: HttpServerRequest.TypeId,
     [HttpIncomingMessage.TypeId]: HttpIncomingMessage.TypeId,
@@ -165,8 +166,11 @@ const makeSocket = () => {
     },
     socket: Socket.make({
       reader: Effect.succeed({
-        pull: Effect.mapError(toServer.receive, ({ code, reason }) =>
-          new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })),
+        pull: Effect.mapError(
+          toServer.receive,
+          ({ code, reason }) =>
+            new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
+        ),
         upgrade: () => Effect.die("no TLS is simulated")
       }),
       writer: Effect.succeed({

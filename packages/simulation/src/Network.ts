@@ -5,6 +5,7 @@
  * A request arrives at most once, and messages on one WebSocket arrive in order, as TCP guarantees. Everything else can
  * fail: see {@link HttpFault} and {@link Network.breakSockets}.
  */
+import { type Connection, SocketLost, type SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import {
   type HttpTransport,
   timedOut,
@@ -12,7 +13,6 @@ import {
   type TransportRequest,
   type TransportResponse
 } from "@trigate/upstream/transport/HttpTransport"
-import { type Connection, SocketLost, type SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -30,7 +30,9 @@ export interface Scenario<Fault> {
 }
 
 /** One run of a scenario. */
-export interface Run<Fault> extends Findings, Pick<Simulation.Report<unknown, unknown>, "digest" | "elapsed" | "steps"> {
+export interface Run<Fault>
+  extends Findings, Pick<Simulation.Report<unknown, unknown>, "digest" | "elapsed" | "steps">
+{
   readonly seed: number
   readonly plan: ReadonlyArray<Fault>
   readonly timeline: ReadonlyArray<string>
@@ -118,7 +120,9 @@ export const campaign = <Fault>(
 /** Formats a failed run: its seed, its faults, the violations, and the end of its timeline. */
 export const format = <Fault>(scenario: Scenario<Fault>, failed: Run<Fault>, lines = 60): string =>
   [
-    `seed ${failed.seed}, digest ${failed.digest}, ${failed.steps} steps, ${(failed.elapsed / 1000).toFixed(1)} s simulated`,
+    `seed ${failed.seed}, digest ${failed.digest}, ${failed.steps} steps, ${
+      (failed.elapsed / 1000).toFixed(1)
+    } s simulated`,
     failed.plan.length === 0 ? "without faults" : "faults:",
     ...failed.plan.map((fault) => `  ${scenario.describe(fault)}`),
     "violations:",

@@ -67,7 +67,9 @@ export interface Venue {
   /** The fills of an account according to the venue, oldest first. */
   readonly fills: (address: string) => Effect.Effect<ReadonlyArray<Fill>>
   /** Runs a step of the venue itself, such as a deposit or a query of its state. */
-  readonly run: <A, E>(step: (state: SandboxState.SandboxState["Service"]) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+  readonly run: <A, E>(
+    step: (state: SandboxState.SandboxState["Service"]) => Effect.Effect<A, E>
+  ) => Effect.Effect<A, E>
 }
 
 const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResponse => ({
@@ -113,8 +115,16 @@ export const make = Effect.fnUntraced(function*(
       // a client that disconnects does not stop the venue
       return Effect.uninterruptible(Effect.map(served(path, body), (response) => {
         const text = Encoding.decodeLossy(body)
-        arrivals.push({ at: now(), path, body: text, status: response.status, answer: path === "/exchange" ? response.text : "" })
-        if (path === "/exchange") log(node.name, `${response.status} ${text.slice(0, 160)} -> ${response.text.slice(0, 120)}`)
+        arrivals.push({
+          at: now(),
+          path,
+          body: text,
+          status: response.status,
+          answer: path === "/exchange" ? response.text : ""
+        })
+        if (path === "/exchange") {
+          log(node.name, `${response.status} ${text.slice(0, 160)} -> ${response.text.slice(0, 120)}`)
+        }
         return toTransport(response)
       }))
     },
