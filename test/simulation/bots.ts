@@ -3,9 +3,9 @@ import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import * as HttpServing from "@trigate/simulation/HttpServing"
-import type { Network } from "@trigate/simulation/Network"
 import * as Simulation from "@trigate/simulation/Simulation"
+import * as HttpServing from "@trigate/simulation/unstable/HttpServing"
+import type { Network } from "@trigate/simulation/unstable/Network"
 import { SocketLost } from "@trigate/upstream/streams/SocketTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -50,13 +50,13 @@ export interface Signed {
 }
 
 const privateKey = (name: string): Redacted.Redacted<`0x${string}`> =>
-  Redacted.make<`0x${string}`>(`0x${createHash("sha256").update(`trigate simulation ${name}`).digest("hex")}`)
+  Redacted.make(`0x${createHash("sha256").update(`trigate simulation ${name}`).digest("hex")}`)
 
 const bodies = new Map<string, Signed>()
 
 /** An account that trades. */
 export interface Account {
-  readonly address: `0x${string}`
+  readonly address: string
   /** Signs the order with a number; `variant` selects one of several contents with the same nonce. */
   readonly sign: (number: number, variant?: number) => Signed
 }
@@ -66,7 +66,7 @@ export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<str
   return yield* Effect.forEach(names, (name) =>
     Effect.gen(function*() {
       const signer = yield* Signer.makePrivateKey(privateKey(name))
-      const address: `0x${string}` = `0x${signer.address.slice(2).toLowerCase()}`
+      const address = signer.address.toLowerCase()
       const services = Layer.merge(Layer.succeed(Signer.Signer, signer), VenueProfile.layer("mainnet"))
       const account: Account = {
         address,
@@ -78,7 +78,6 @@ export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<str
           const isBuy = (number + variant) % 2 === 0
           // every third order rests, the others are filled at once
           const rests = number % 3 === 2
-          // @effect-diagnostics-next-line runEffectInsideEffect:off -- scenarios sign later, within one step
           const body = Effect.runSync(Effect.provide(
             ActionBuilder.placeOrders({
               orders: [{
@@ -123,7 +122,7 @@ export const makeClient = (network: Network, node: Simulation.Node) => {
       { body, nonce, signer }: Signed,
       attempts: Array<Attempt>,
       now: () => number,
-      timeout: number = patience
+      timeout = patience
     ) {
       const attempt: Attempt = {
         signer,
@@ -225,12 +224,12 @@ export const makeSubscriber = (
     const isSnapshot = member(data, "isSnapshot") === true
     const seq = Number(member(frame, "seq"))
     const epoch = member(frame, "epoch")
-    if (typeof epoch === "string" && !Number.isNaN(seq)) {
+    if (epoch !== undefined && !Number.isNaN(seq)) {
       if (!isSnapshot && last !== undefined && epoch === last.epoch && seq <= last.seq) {
         subscriber.faults.push(`${node.name} received event ${seq} after ${last.seq}`)
       }
       last = { epoch, seq }
-      cursor = `${epoch}:${seq}`
+      cursor = `${String(epoch)}:${seq}`
     }
     for (const fill of Array.isArray(fills) ? fills : []) {
       const row = `${String(member(fill, "oid"))}/${String(member(fill, "tid"))}/${String(member(fill, "sz"))}`
@@ -268,11 +267,8 @@ export const makeSubscriber = (
   return {
     subscriber,
     run: Effect.forever(Effect.andThen(
-      Effect.catchTag(
-        session,
-        "SocketLost",
-        ({ code, reason }) => Effect.sync(() => log(node.name, `lost its socket: ${code} ${reason}`))
-      ),
+      Effect.catchTag(session, "SocketLost", ({ code, reason }) =>
+        Effect.sync(() => log(node.name, `lost its socket: ${code} ${reason}`))),
       Effect.suspend(() => Effect.sleep(200 + random() * 1000))
     ))
   }

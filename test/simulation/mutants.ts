@@ -37,15 +37,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "a broken connection counts as not sent",
     file: "packages/upstream/src/attempts/Attempts.ts",
     from: `if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`,
-    to:
-      `if (sent === "no" || reason === "Broken") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`
+    to: `if (sent === "no" || reason === "Broken") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }`
   },
   {
     name: "an action goes to the next address after a timeout",
     file: "packages/upstream/src/attempts/Attempts.ts",
     from: `          return yield* outcomeUnknown(target, call, identity, sending.detail)`,
-    to:
-      `          if (index === targets.length - 1) return yield* outcomeUnknown(target, call, identity, sending.detail)
+    to: `          if (index === targets.length - 1) return yield* outcomeUnknown(target, call, identity, sending.detail)
           lastDetail = sending.detail
           break`
   },
@@ -82,8 +80,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "orders from before an action are served after it",
     file: "packages/trading/src/Exchange.ts",
-    from:
-      `if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")`,
+    from: `if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")`,
     to: ``
   },
   {
@@ -97,8 +94,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "the weight of an outage is forgotten if it cannot be written",
     file: "packages/upstream/src/limits/RateLimiterShared.ts",
     from: `Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => {`,
-    to:
-      `Exit.isSuccess(exit) || exit.cause.reasons.some((reason) => reason._tag === "Interrupt") ? Effect.void : Effect.sync(() => {`,
+    to: `Exit.isSuccess(exit) || exit.cause.reasons.some((reason) => reason._tag === "Interrupt") ? Effect.void : Effect.sync(() => {`,
     isReal: true
   },
   {

@@ -79,11 +79,7 @@ export const checkWeight = (
   let mostAt = 0
   for (const { at, weight } of departures) {
     sum += weight
-    for (
-      let oldest = departures[first];
-      oldest !== undefined && oldest.at <= at - 60_000;
-      oldest = departures[++first]
-    ) {
+    for (let oldest = departures[first]; oldest !== undefined && oldest.at <= at - 60_000; oldest = departures[++first]) {
       sum -= oldest.weight
     }
     if (sum > most) [most, mostAt] = [sum, at]
@@ -145,9 +141,7 @@ export const checkOutcomes = (
       case "neverArrived":
         return isPlaced ? [`${named} is ${state} in the log, and the venue has placed it`] : []
       case "missing":
-        return processed.some(({ body }) => bodies.has(body))
-          ? [`${named} is not in the log, and the venue processed it`]
-          : []
+        return processed.some(({ body }) => bodies.has(body)) ? [`${named} is not in the log, and the venue processed it`] : []
       default:
         return [`${named} is still ${state}`]
     }

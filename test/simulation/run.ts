@@ -4,7 +4,7 @@
  * A seed determines a run completely. For a seed that fails, prints the faults that are necessary for the failure, and a
  * timeline.
  */
-import * as Plan from "@trigate/simulation/Plan"
+import * as Plan from "@trigate/simulation/unstable/Plan"
 import * as Effect from "effect/Effect"
 import { spawnSync } from "node:child_process"
 import * as path from "node:path"
@@ -76,9 +76,7 @@ const findMutant = (index: number, most: number, from: number): number | undefin
   })
   if (child.status === 0) return undefined
   const runs = /^failed after (?<runs>\d+) runs: (?<why>.*)$/mu.exec(child.stdout)?.groups
-  if (runs === undefined) {
-    fail(`the mutant "${mutants[index]?.name}" broke the program:\n${child.stderr}${child.stdout}`)
-  }
+  if (runs === undefined) fail(`the mutant "${mutants[index]?.name}" broke the program:\n${child.stderr}${child.stdout}`)
   console.log(`${String(runs?.["runs"]).padStart(5)}  ${mutants[index]?.name}\n       ${runs?.["why"]}`)
   return Number(runs?.["runs"])
 }
@@ -137,9 +135,9 @@ if (isFirstOnly) process.exit(failures.length === 0 ? 0 : 1)
 const [first] = failures
 if (first !== undefined) console.log(`\n${Plan.format(scenario, Plan.shrink(scenario, first))}\n`)
 console.log(
-  `${totals.runs} seeds from ${from}: ${failures.length} failed; ${
-    (totals.elapsed / 60_000).toFixed(0)
-  } minutes simulated in ${elapsed().toFixed(0)} s, ${totals.steps} steps`
+  `${totals.runs} seeds from ${from}: ${failures.length} failed; ${(totals.elapsed / 60_000).toFixed(0)} minutes simulated in ${
+    elapsed().toFixed(0)
+  } s, ${totals.steps} steps`
 )
 const isComplete = totals.runs < 100 || missed.length === 0
 if (!isComplete) console.log(`never reached: ${missed.join(", ")}`)

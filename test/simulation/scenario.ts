@@ -3,13 +3,13 @@
  * subscribe, and the faults of a plan occur. After the last fault the system has time to recover. Then its properties are
  * checked against the venue's own account.
  */
-import * as Gateway from "@trigate/simulation/Gateway"
-import * as HttpServing from "@trigate/simulation/HttpServing"
-import * as Network from "@trigate/simulation/Network"
-import type { Findings, Scenario } from "@trigate/simulation/Plan"
 import * as Simulation from "@trigate/simulation/Simulation"
-import * as StoreServer from "@trigate/simulation/StoreServer"
-import * as Venue from "@trigate/simulation/Venue"
+import * as Gateway from "@trigate/simulation/unstable/Gateway"
+import * as HttpServing from "@trigate/simulation/unstable/HttpServing"
+import * as Network from "@trigate/simulation/unstable/Network"
+import type { Findings, Scenario } from "@trigate/simulation/unstable/Plan"
+import * as StoreServer from "@trigate/simulation/unstable/StoreServer"
+import * as Venue from "@trigate/simulation/unstable/Venue"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -101,14 +101,7 @@ const environment = {
   TRIGATE_TRADING_API_WEIGHT: String(weightLimit)
 }
 
-const light = new Set([
-  "l2Book",
-  "allMids",
-  "clearinghouseState",
-  "orderStatus",
-  "spotClearinghouseState",
-  "exchangeStatus"
-])
+const light = new Set(["l2Book", "allMids", "clearinghouseState", "orderStatus", "spotClearinghouseState", "exchangeStatus"])
 
 /** The weight of a request at the venue, by its documentation; without the items of long responses. */
 const weightOf = (path: string, body: string): number => {
@@ -121,17 +114,8 @@ const weightOf = (path: string, body: string): number => {
 export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
   plan,
   describe: ({ at, kind, lasts, replica, share }) =>
-    `${(at / 1000).toFixed(3)} s: ${kind} for ${(lasts / 1000).toFixed(3)} s, replica ${replica + 1}, share ${
-      share.toFixed(2)
-    }`,
-  mustReach: [
-    ...kinds,
-    "ordersRead",
-    "outcome accepted",
-    "outcome rejected",
-    "outcome neverArrived",
-    "outcome missing"
-  ],
+    `${(at / 1000).toFixed(3)} s: ${kind} for ${(lasts / 1000).toFixed(3)} s, replica ${replica + 1}, share ${share.toFixed(2)}`,
+  mustReach: [...kinds, "ordersRead", "outcome accepted", "outcome rejected", "outcome neverArrived", "outcome missing"],
   options: (seed) => ({ startsAt, yields: seed % 2 === 0 ? 0 : 0.01 }),
   run: Effect.fnUntraced(function*(faults) {
     const simulation = yield* Simulation.Simulation
@@ -188,9 +172,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
         return undefined
       }
     })
-    for (const { address } of accounts) {
-      yield* venue.run(({ trading }) => Effect.orDie(trading.depositUsd(address, "100000")))
-    }
+    for (const { address } of accounts) yield* venue.run(({ trading }) => Effect.orDie(trading.depositUsd(address, "100000")))
 
     const redis = yield* StoreServer.make("redis")
     const postgres = yield* StoreServer.make("postgres")
@@ -328,17 +310,11 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       const oid = /"resting":\{"oid":(?<oid>\d+)/u.exec(text)?.groups?.["oid"]
       if (oid === undefined) return
       // replicas drop the cached state of an account together, unless Redis is away: then queries go to the venue
-      const read = yield* send(
-        `${random() < 0.5 ? replica : any()}/info`,
-        "POST",
-        JSON.stringify({ type: "openOrders", user })
-      )
+      const read = yield* send(`${random() < 0.5 ? replica : any()}/info`, "POST", JSON.stringify({ type: "openOrders", user }))
       if (Result.isFailure(read) || read.success.status !== 200) return
       reached.add("ordersRead")
       const orders = HttpServing.bodyText(read.success)
-      if (!orders.includes(`"oid":${oid}`)) {
-        violations.push(`${replica} served orders without ${oid}, which it had placed`)
-      }
+      if (!orders.includes(`"oid":${oid}`)) violations.push(`${replica} served orders without ${oid}, which it had placed`)
     })
     const bots = accounts.map((account, at) => {
       const node = makeNode(`bot-${at + 1}`)
@@ -373,13 +349,12 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       while (now() < active) {
         yield* Effect.sleep(random() * 2500)
         const user = accounts[Simulation.pickBelow(random, accounts.length)]?.address
-        const type =
-          ["userFills", "openOrders", "clearinghouseState", "historicalOrders"][Simulation.pickBelow(random, 4)]
+        const type = ["userFills", "openOrders", "clearinghouseState", "historicalOrders"][Simulation.pickBelow(random, 4)]
         yield* query(`${any()}/info`, "POST", JSON.stringify({ type, user }))
       }
     }))
 
-    yield* Effect.forEach([...bots, reading], Fiber.join, { concurrency: "unbounded" })
+    yield* Effect.all([...bots, reading].map(Fiber.join), { concurrency: "unbounded" })
     yield* Effect.sleep(recovery)
     log("check", "the faults are over")
 
@@ -396,32 +371,19 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
 
     const named = new Map(attempts.map(({ nonce, signer }) => [`${signer}:${nonce}`, { nonce: String(nonce), signer }]))
     const outcomes = makeClient(network, makeNode("check-outcomes"))
-    const recorded = yield* Effect.forEach(
-      named.values(),
-      ({ nonce, signer }) =>
-        Effect.map(outcomes.send(`${any()}/actions?signer=${signer}&nonce=${nonce}`, "GET", undefined), (found) => {
-          const text = Result.isFailure(found) ? found.failure.detail : HttpServing.bodyText(found.success)
-          const state = /"state":"(?<state>\w+)"/u.exec(text)?.groups?.["state"] ??
-            (text.includes("ActionNotFound") ? "missing" : text.slice(0, 200))
-          reached.add(`outcome ${state}`)
-          return { nonce, signer, state }
-        })
-    )
+    const recorded = yield* Effect.forEach(named.values(), ({ nonce, signer }) =>
+      Effect.map(outcomes.send(`${any()}/actions?signer=${signer}&nonce=${nonce}`, "GET", undefined), (found) => {
+        const text = Result.isFailure(found) ? found.failure.detail : HttpServing.bodyText(found.success)
+        const state = /"state":"(?<state>\w+)"/u.exec(text)?.groups?.["state"] ??
+          (text.includes("ActionNotFound") ? "missing" : text.slice(0, 200))
+        reached.add(`outcome ${state}`)
+        return { nonce, signer, state }
+      }))
     const processed = venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200)
-    const ledgers = yield* Effect.forEach(
-      accounts,
-      ({ address }) =>
-        Effect.map(
-          venue.fills(address),
-          (fills) => fills.map(({ oid, sz, tid, time }) => ({ id: `${oid}/${tid}/${sz}`, at: time - startsAt }))
-        )
-    )
+    const ledgers = yield* Effect.forEach(accounts, ({ address }) =>
+      Effect.map(venue.fills(address), (fills) => fills.map(({ oid, sz, tid, time }) => ({ id: `${oid}/${tid}/${sz}`, at: time - startsAt }))))
     violations.push(
-      ...checkActions(
-        attempts,
-        processed,
-        (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""
-      ),
+      ...checkActions(attempts, processed, (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""),
       ...checkOutcomes(recorded, processed, attempts),
       ...checkEnds(attempts, 25_000),
       ...checkWeight(departures, isForgotten ? 1.5 * weightLimit : weightLimit),

@@ -73,8 +73,8 @@ export interface Options {
 /** A network. */
 export interface Network {
   /**
-   * Serves an address, such as `http://venue`, while its node is alive. A later server of the same address replaces the
-   * earlier one.
+   * Serves an address, such as `http://venue`, until the node of the server is killed. A later server of the same address
+   * replaces the earlier one.
    */
   readonly serve: (address: string, server: Server) => void
   /** Refuses new connections to an address. */
@@ -357,7 +357,14 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
   })
 
   return {
-    serve: (address: string, server: Server) => void servers.set(new URL(address).host, server),
+    serve: (address: string, server: Server) => {
+      const { host } = new URL(address)
+      servers.set(host, server)
+      // what a killed node served does not continue when the node is started again
+      server.node.onKilled(() => {
+        if (servers.get(host) === server) servers.delete(host)
+      })
+    },
     close: (address: string) => void servers.delete(new URL(address).host),
     http,
     sockets,

@@ -72,17 +72,17 @@ export interface Venue {
   ) => Effect.Effect<A, E>
 }
 
-/** Returns the type and the nonce of an action, for the timeline. */
-const describeAction = (body: string): string => {
-  const { nonce = "", type = "action" } = /"type":"(?<type>\w+)".*"nonce":(?<nonce>\d+)/u.exec(body)?.groups ?? {}
-  return `${type} ${nonce}`
-}
-
 const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResponse => ({
   status: response.status,
   headers: { "content-type": response.contentType },
   body: response.body
 })
+
+/** Returns the type and the nonce of an action, for the timeline. */
+const describeAction = (body: string): string => {
+  const { nonce = "", type = "action" } = /"type":"(?<type>\w+)".*"nonce":(?<nonce>\d+)/u.exec(body)?.groups ?? {}
+  return `${type} ${nonce}`
+}
 
 /**
  * Loads the signing libraries. Await it before {@link Simulation.run}: a simulation cannot wait for a module to load.

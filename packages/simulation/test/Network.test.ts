@@ -161,6 +161,9 @@ describe("an HTTP request", () => {
       assert.strictEqual(describeResult(yield* Fiber.join(sending)), expected.unanswered[0])
       assert.deepStrictEqual(served, { arrivals: 1, answers: 0, interruptions: 0 })
       assert.strictEqual(describeResult(yield* send()), expected.refused[0])
+      // the restarted process listens when it serves again
+      server.start(Effect.never)
+      assert.strictEqual(describeResult(yield* send()), expected.refused[0])
     }))
   })
 

@@ -69,7 +69,7 @@ describe("time", () => {
   it("advances to the next timer, in the order of the timers", () => {
     const program = Effect.gen(function*() {
       const { after, log, now } = yield* sim
-      for (const delay of [50, 10, 30, 10, 20, 40, 10]) after(delay, () => log("timer", String(delay)))
+      for (const [at, delay] of [50, 10, 30, 10, 20, 40, 10].entries()) after(delay, () => log(`timer-${at}`, ""))
       const cancel = after(15, () => log("timer", "canceled"))
       cancel()
       yield* Effect.sleep(25)
@@ -79,14 +79,14 @@ describe("time", () => {
     })
     const report = Simulation.run(program, { startsAt: 1000 })
     assert.deepStrictEqual(report.timeline.map((line) => line.trim().replaceAll(/ +/gu, " ")), [
-      "10.000 timer 10",
-      "10.000 timer 10",
-      "10.000 timer 10",
-      "20.000 timer 20",
+      "10.000 timer-1",
+      "10.000 timer-3",
+      "10.000 timer-6",
+      "20.000 timer-4",
       "25.000 program at 25",
-      "30.000 timer 30",
-      "40.000 timer 40",
-      "50.000 timer 50"
+      "30.000 timer-2",
+      "40.000 timer-5",
+      "50.000 timer-0"
     ])
     assert.strictEqual(report.elapsed, 86_400_025)
     assert.strictEqual(value(report), 86_401_025)
