@@ -31,6 +31,8 @@ export const notRun: ReadonlyArray<string> = [
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
   "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
+  "docs/guides/simulate.md: npm run simulate -- --seeds 20 (the tests of test/simulation run the same scenario)",
+  "docs/guides/simulate.md: seed 4, digest 0929ddad, 26013 steps, 134.5 s simulated (the output of a mutant)",
   "docs/guides/from-freqtrade.md: freqtrade list-pairs --config config.json (freqtrade is not installed)",
   "docs/guides/from-freqtrade.md: PERPETUAL_BASE_URL = \"http://localhost:8080\" (only read)",
   "docs/guides/layer2.md: npx anvil (it serves until it is stopped; the tests of test/node run it)",

@@ -35,7 +35,7 @@ import * as HttpServing from "./HttpServing.ts"
 import type { Network } from "./Network.ts"
 import type * as Simulation from "./Simulation.ts"
 
-/** What the replicas of a gateway share. Default: nothing, so that each replica has its own. */
+/** The stores of a replica. Replicas share those that are made over one simulated store. */
 export interface Stores {
   readonly actionLog: Layer.Layer<ActionLog.ActionLog>
   readonly events: Layer.Layer<AccountEvents.EventStore>
@@ -91,10 +91,64 @@ const surroundings = Layer.mergeAll(
 )
 
 /**
- * Runs a replica on a node, and serves its address, until the scope closes.
+ * Serves a replica at its address until the scope closes. Run it on the node of the replica. Closing the scope drains the
+ * replica, as SIGTERM does.
  *
  * @since 0.1.0
  * @category services
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer } from "@trigate/signing"
+ * import * as Gateway from "@trigate/simulation/Gateway"
+ * import * as Network from "@trigate/simulation/Network"
+ * import * as Simulation from "@trigate/simulation/Simulation"
+ * import * as Venue from "@trigate/simulation/Venue"
+ * import { ActionLogMemory, Exchange, Trading } from "@trigate/trading"
+ * import { Pipeline } from "@trigate/upstream"
+ * import { Clock, Effect, Exit, Fiber, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ * const orders = [{ asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" }] as const
+ *
+ * const place = Effect.gen(function*() {
+ *   const { submit } = yield* Exchange.Exchange
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   return yield* submit(yield* ActionBuilder.placeOrders({ orders }, { nonce }))
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const { node } = yield* Simulation.Simulation
+ *   const network = yield* Network.make()
+ *   const venue = yield* Venue.make({ network })
+ *
+ *   const replica = node("gateway")
+ *   const gateway = Gateway.make({
+ *     network,
+ *     node: replica,
+ *     address: "http://gateway",
+ *     stores: Gateway.memoryStores(),
+ *     environment: { TRIGATE_TRADING_API_URL: "http://venue" }
+ *   })
+ *   replica.start(Effect.scoped(Effect.andThen(gateway, Effect.never)))
+ *   yield* Effect.sleep("1 second")
+ *
+ *   const bot = node("bot")
+ *   const services = Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://gateway"] } }).pipe(
+ *     Layer.provide([ActionLogMemory.layer(), Pipeline.layer()]),
+ *     Layer.provide(network.layer(bot)),
+ *     Layer.provideMerge(Signer.layerPrivateKey(key))
+ *   )
+ *   const { entries: [entry] } = yield* Fiber.join(bot.start(Effect.provide(place, services)))
+ *   return `${entry?._tag}, ${venue.arrivals.filter(({ path }) => path === "/exchange").length} arrival`
+ * })
+ *
+ * await Effect.runPromise(Venue.load)
+ * const { exit } = Simulation.run(program)
+ * console.log(Exit.isSuccess(exit) ? exit.value : exit.cause)
+ * ```
+ * ```text
+ * Resting, 1 arrival
+ * ```
  */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { address, environment, network, node, stores } = options

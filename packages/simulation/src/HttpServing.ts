@@ -99,7 +99,7 @@ const bodyBytes = ({ body }: HttpServerResponse): Effect.Effect<Uint8Array> => {
   }
 }
 
-const targetOf = (url: Redacted.Redacted): string => {
+const formatTarget = (url: Redacted.Redacted): string => {
   const { pathname, search } = new URL(Redacted.value(url))
   return `${pathname}${search}`
 }
@@ -198,7 +198,12 @@ const handshakeHeaders = {
   "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="
 }
 
-/** Makes what a node serves from its HTTP app. */
+/**
+ * Makes the server of a node from its HTTP app, for `serve` of a network.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export const make = <E>(node: Simulation.Node, app: App<E>): Server => {
   const run = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.scoped(Effect.provideService(app, HttpServerRequest.HttpServerRequest, request))
@@ -208,7 +213,7 @@ export const make = <E>(node: Simulation.Node, app: App<E>): Server => {
       const sent = body ?? new Uint8Array()
       const response = yield* Effect.orDie(run(makeRequest({
         method,
-        url: targetOf(url),
+        url: formatTarget(url),
         headers: Headers.fromInput({
           host: new URL(Redacted.value(url)).host,
           "content-length": String(sent.length),
@@ -232,11 +237,11 @@ export const make = <E>(node: Simulation.Node, app: App<E>): Server => {
       const opened = yield* Deferred.make<void, SocketLost>()
       const request = makeRequest({
         method: "GET",
-        url: targetOf(address),
+        url: formatTarget(address),
         headers: Headers.fromInput({ host: new URL(Redacted.value(address)).host, ...handshakeHeaders }),
         body: new Uint8Array(),
         remoteAddress: Option.some(from.address),
-        source: { socket: ends.connection, url: targetOf(address) },
+        source: { socket: ends.connection, url: formatTarget(address) },
         upgrade: Effect.as(Deferred.succeed(opened, undefined), ends.socket)
       })
       yield* Effect.forkScoped(Effect.matchCauseEffect(run(request), {

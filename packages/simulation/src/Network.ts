@@ -5,9 +5,9 @@
  * A request arrives at most once, and messages on one WebSocket arrive in order, as TCP guarantees. Everything else can
  * fail: see {@link HttpFault} and {@link Network.breakSockets}.
  */
-import { type Connection, SocketLost, type SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import { type Connection, SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import {
-  type HttpTransport,
+  HttpTransport,
   timedOut,
   TransportError,
   type TransportRequest,
@@ -16,7 +16,8 @@ import {
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Simulation from "./Simulation.ts"
@@ -24,11 +25,11 @@ import * as Simulation from "./Simulation.ts"
 /** Serves the requests that arrive at a node. The fiber is interrupted when the client closes the connection. */
 export type HttpHandler = (request: TransportRequest, from: Simulation.Node) => Effect.Effect<TransportResponse>
 
-/** What a node serves at an address. */
+/** A server at an address: the node that it belongs to, and the protocols that it accepts. */
 export interface Server {
   readonly node: Simulation.Node
   readonly http?: HttpHandler
-  /** Accepts a WebSocket. The returned connection is the server's: what it receives is sent to the client. */
+  /** Accepts a WebSocket. The returned connection is the server's: the texts that it receives are sent to the client. */
   readonly accept?: (
     address: Redacted.Redacted,
     from: Simulation.Node
@@ -36,7 +37,7 @@ export interface Server {
 }
 
 /**
- * How one HTTP request fails:
+ * A fault of one HTTP request:
  *
  * - `refused`: no connection; no byte was sent.
  * - `lost`: the connection breaks before the request arrives, and the client notices at once.
@@ -82,9 +83,11 @@ export interface Network {
   readonly http: (from: Simulation.Node) => HttpTransport["Service"]
   /** The WebSocket client of a node. */
   readonly sockets: (from: Simulation.Node) => SocketTransport["Service"]
+  /** Provides both clients of a node, for layers such as `Pipeline.layer`. */
+  readonly layer: (from: Simulation.Node) => Layer.Layer<HttpTransport | SocketTransport>
   /**
    * Breaks open WebSockets between a client and a server, each with the given probability. If they break silently,
-   * neither end notices.
+   * neither end notices. Returns the number of broken WebSockets.
    */
   readonly breakSockets: (probability: number, isSilent: boolean) => number
 }
@@ -92,7 +95,7 @@ export interface Network {
 const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 
-/** What one end of a WebSocket has received and not read. */
+/** The received and unread texts of one end of a WebSocket. */
 export class Inbox {
   #texts: Array<string> = []
   #ending: SocketLost | undefined
@@ -147,10 +150,39 @@ const interrupt = (fiber: Fiber.Fiber<unknown, unknown>): void =>
   fiber.currentDispatcher.scheduleTask(() => fiber.interruptUnsafe(), 0)
 
 /**
- * Makes a network.
+ * Makes a network. Its delays and faults follow from the seed of the simulation.
  *
  * @since 0.1.0
  * @category services
+ * @example
+ * ```ts
+ * import * as Network from "@trigate/simulation/Network"
+ * import * as Simulation from "@trigate/simulation/Simulation"
+ * import { Effect, Exit, Fiber, Redacted } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { node } = yield* Simulation.Simulation
+ *   const network = yield* Network.make({ fault: () => "unanswered" })
+ *   const server = node("server")
+ *   server.start(Effect.never)
+ *   let arrivals = 0
+ *   network.serve("http://server", {
+ *     node: server,
+ *     http: () => Effect.sync(() => ({ status: 200, headers: {}, body: new Uint8Array(++arrivals) }))
+ *   })
+ *   const client = node("client")
+ *   const request = { method: "GET", headers: {}, body: undefined, timeout: 5000, maxAnswerBytes: 1024 } as const
+ *   const sent = network.http(client).send({ ...request, url: Redacted.make("http://server/") })
+ *   const { detail, sent: isSent } = yield* Effect.flip(Fiber.join(client.start(sent)))
+ *   return `${detail}, sent: ${isSent}, arrivals: ${arrivals}`
+ * })
+ *
+ * const { exit } = Simulation.run(program)
+ * console.log(Exit.isSuccess(exit) ? exit.value : exit.cause)
+ * ```
+ * ```text
+ * ECONNRESET, sent: maybe, arrivals: 1
+ * ```
  */
 export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], longest = 20_000 }: Options = {}) {
   const { after, log, random } = yield* Simulation.Simulation
@@ -187,16 +219,16 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
           }
         }
         const later = (milliseconds: number, run: () => void): void => void cancels.push(after(milliseconds, run))
-        const timeOut = (): void => {
+        const timeOutAfter = (milliseconds: number): void => {
           if (isDone) return
           leave()
-          resume(Exit.fail(timedOut(isSent ? "maybe" : "no", request.timeout)))
+          resume(Exit.fail(timedOut(isSent ? "maybe" : "no", milliseconds)))
         }
-        later(request.timeout, timeOut)
+        later(request.timeout, () => timeOutAfter(request.timeout))
         cancels.push(from.onKilled(leave))
 
         const answer = (server: Server, response: TransportResponse): void => {
-          if (chosen === "silent") return
+          if (chosen === "silent" || chosen === "unanswered") return
           later(delay(), () => settle(chosen === "cut" ? Exit.fail(broken) : Exit.succeed(response)))
           if (!server.node.isAlive()) settle(Exit.fail(broken))
         }
@@ -225,9 +257,10 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
           if (chosen === "refused" || server?.node.isAlive() !== true) return settle(Exit.fail(unreachable))
           send(server)
         })
-        if (request.sendWithin !== undefined) {
-          later(request.sendWithin, () => {
-            if (!isSent) timeOut()
+        const { sendWithin = Infinity } = request
+        if (sendWithin < Infinity) {
+          later(sendWithin, () => {
+            if (!isSent) timeOutAfter(sendWithin)
           })
         }
         return leave
@@ -319,6 +352,10 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
   const closers = new Map<Inbox, { readonly silenced: () => boolean; readonly close: () => void }>()
   const clock = yield* Simulation.Simulation
 
+  const sockets = (from: Simulation.Node): SocketTransport["Service"] => ({
+    open: (address) => connect(from, address)
+  })
+
   return {
     serve: (address: string, server: Server) => {
       const { host } = new URL(address)
@@ -330,7 +367,9 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
     },
     close: (address: string) => void servers.delete(new URL(address).host),
     http,
-    sockets: (from: Simulation.Node): SocketTransport["Service"] => ({ open: (address) => connect(from, address) }),
+    sockets,
+    layer: (from: Simulation.Node) =>
+      Layer.merge(Layer.succeed(HttpTransport, http(from)), Layer.succeed(SocketTransport, sockets(from))),
     breakSockets: (probability: number, isSilent: boolean) => {
       let count = 0
       for (const socket of open) {

@@ -161,7 +161,7 @@ export interface Options {
   readonly maxSteps?: number
 }
 
-/** What a simulation did. */
+/** The result of a simulation. */
 export interface Report<A, E> {
   readonly exit: Exit.Exit<A, E | Stuck>
   /** The timeline: the lines of {@link log}, with their time in milliseconds since the start and their node. */
@@ -180,6 +180,27 @@ const defaultStart = 1_767_225_600_000
  *
  * @since 0.1.0
  * @category services
+ * @example
+ * ```ts
+ * import * as Simulation from "@trigate/simulation/Simulation"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { after, log, node } = yield* Simulation.Simulation
+ *   const worker = node("worker")
+ *   const work = Effect.forever(Effect.andThen(Effect.sleep("1 second"), Effect.sync(() => log("worker", "works"))))
+ *   // does not run when the node is killed
+ *   worker.start(Effect.ensuring(work, Effect.sync(() => log("worker", "cleans up"))))
+ *   after(2500, worker.kill)
+ *   yield* Effect.sleep("1 hour")
+ * })
+ *
+ * console.log(Simulation.run(program).timeline.join("\n"))
+ * ```
+ * ```text
+ *     1000.000 worker     works
+ *     2000.000 worker     works
+ * ```
  */
 export class Simulation extends Context.Service<Simulation, {
   /** The next random number of the simulation; use it for faults and delays. Fibers use Effect's `Random`. */
@@ -417,19 +438,15 @@ export const run = <A, E>(program: Effect.Effect<A, E, Simulation>, options: Opt
     after: (delay, run) => world.set(delay, undefined, run),
     log: world.log
   })
-  let exit: Exit.Exit<A, E | Stuck> | undefined
   const fiber = Effect.runForkWith(
     Context.add(world.context("program", undefined, { wall: 0 }), Simulation, simulation)
   )(program)
-  fiber.addObserver((ended) => {
-    exit = ended
-  })
-  while (exit === undefined && world.steps < maxSteps && world.step());
+  while (fiber.pollUnsafe() === undefined && world.steps < maxSteps && world.step());
   return {
-    exit: exit ?? Exit.fail(
+    exit: fiber.pollUnsafe() ?? Exit.fail(
       new Stuck({
         detail: world.steps < maxSteps
-          ? "Nothing is left to run, but the program has not ended"
+          ? "Nothing is left to run, but the program waits, such as for a promise that was not awaited before"
           : `The program has not ended after ${maxSteps} steps`
       })
     ),

@@ -4,9 +4,9 @@ import * as Exit from "effect/Exit"
 import * as Simulation from "./Simulation.ts"
 import { type Access, StoreAway } from "./stores/Access.ts"
 
-/** What a server does to operations while a fault lasts. */
+/** The current faults of a server. */
 export interface StoreFault {
-  /** Connections are refused. */
+  /** Whether connections are refused. */
   isAway: boolean
   /** Further milliseconds before an operation is committed. */
   slowness: number

@@ -1,8 +1,8 @@
 /**
  * A simulated venue: the sandbox's venue as a node of a network, with a record of every action that arrives.
  *
- * The venue is the truth of a simulation: it is never killed, and its own account of what arrived and what was filled is
- * compared with what the gateways report.
+ * The venue is the truth of a simulation: it is never killed. Compare its {@link Venue.arrivals} and {@link Venue.fills}
+ * with the results that gateways and bots report.
  */
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
@@ -78,11 +78,55 @@ const toTransport = (response: UpstreamResponse.UpstreamResponse): TransportResp
   body: response.body
 })
 
+/** Returns the type and the nonce of an action, for the timeline. */
+const describeAction = (body: string): string => {
+  const { nonce = "", type = "action" } = /"type":"(?<type>\w+)".*"nonce":(?<nonce>\d+)/u.exec(body)?.groups ?? {}
+  return `${type} ${nonce}`
+}
+
 /**
- * Starts a venue in a network, at `http://venue` by default.
+ * Loads the signing libraries. Await it before {@link Simulation.run}: a simulation cannot wait for a module to load.
  *
  * @since 0.1.0
  * @category services
+ */
+export const load: Effect.Effect<void> = Effect.scoped(Effect.asVoid(Layer.build(Secp256k1.layer)))
+
+/**
+ * Starts a venue in a network, at `http://venue` by default. {@link load} must have run.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import * as Network from "@trigate/simulation/Network"
+ * import * as Simulation from "@trigate/simulation/Simulation"
+ * import * as Venue from "@trigate/simulation/Venue"
+ * import { ActionLogMemory, Info, Trading } from "@trigate/trading"
+ * import { Pipeline } from "@trigate/upstream"
+ * import { Effect, Exit, Fiber, Layer } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { node } = yield* Simulation.Simulation
+ *   const network = yield* Network.make()
+ *   const venue = yield* Venue.make({ network, fault: (path) => path === "/info" ? { status: 502 } : undefined })
+ *   const bot = node("bot")
+ *   const services = Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://venue"] } }).pipe(
+ *     Layer.provide([ActionLogMemory.layer(), Pipeline.layer()]),
+ *     Layer.provide(network.layer(bot))
+ *   )
+ *   const mids = Info.Info.use(({ allMids }) => Effect.flip(allMids()))
+ *   const { _tag } = yield* Fiber.join(bot.start(Effect.provide(mids, services)))
+ *   return `${_tag} after ${venue.arrivals.length} requests`
+ * })
+ *
+ * await Effect.runPromise(Venue.load)
+ * const { exit } = Simulation.run(program)
+ * console.log(Exit.isSuccess(exit) ? exit.value : exit.cause)
+ * ```
+ * ```text
+ * UpstreamError after 3 requests
+ * ```
  */
 export const make = Effect.fnUntraced(function*(
   { addresses = ["http://venue"], fault, network, ...initial }: Options
@@ -123,7 +167,7 @@ export const make = Effect.fnUntraced(function*(
           answer: path === "/exchange" ? response.text : ""
         })
         if (path === "/exchange") {
-          log(node.name, `${response.status} ${text.slice(0, 160)} -> ${response.text.slice(0, 120)}`)
+          log(node.name, `${response.status} ${describeAction(text)}: ${response.text.slice(0, 120)}`)
         }
         return toTransport(response)
       }))
