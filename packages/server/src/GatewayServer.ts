@@ -199,7 +199,7 @@ const sessionLimits = (settings: Settings): Sessions.Options => ({
   queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }
 })
 
-/** What {@link makeRoutes} makes. */
+/** The options of {@link makeRoutes}. */
 export interface RouteOptions {
   /** The address of the operator's routes, if they have a listener of their own. */
   readonly admin?: AdminPlace | undefined

@@ -70,7 +70,7 @@ export interface CallerConnection {
   readonly write: (bytes: Uint8Array) => boolean
   readonly on: (event: "drain", drained: () => void) => unknown
   readonly off: (event: "drain", drained: () => void) => unknown
-  /** Collects what is written until `uncork` is called. */
+  /** Collects the written bytes until `uncork` is called. */
   readonly cork: () => void
   readonly uncork: () => void
   /** Closes the connection at once. */

@@ -198,7 +198,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
 
   /** The reports of this process to the windows that it has used. */
   const reports = new Set<Effect.Effect<void>>()
-  // a process that ends writes what it used last
+  // a process that ends writes its last use
   yield* Effect.addFinalizer(() =>
     Effect.forEach(reports, (report) => report, { concurrency: "unbounded", discard: true })
   )
