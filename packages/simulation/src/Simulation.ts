@@ -164,7 +164,7 @@ export interface Options {
 /** The result of a simulation. */
 export interface Report<A, E> {
   readonly exit: Exit.Exit<A, E | Stuck>
-  /** The timeline: the lines of {@link log}, with their time in milliseconds since the start and their node. */
+  /** The timeline: the lines that were logged, with their time in milliseconds since the start and their node. */
   readonly timeline: ReadonlyArray<string>
   /** A hash of every choice of the scheduler and of the timeline. Runs with equal digests were identical. */
   readonly digest: string

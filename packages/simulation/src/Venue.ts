@@ -85,7 +85,7 @@ const describeAction = (body: string): string => {
 }
 
 /**
- * Loads the signing libraries. Await it before {@link Simulation.run}: a simulation cannot wait for a module to load.
+ * Loads the signing libraries. Await it before `Simulation.run`: a simulation cannot wait for a module to load.
  *
  * @since 0.1.0
  * @category services
