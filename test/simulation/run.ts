@@ -4,7 +4,7 @@
  * A seed determines a run completely. For a seed that fails, prints the faults that are necessary for the failure, and a
  * timeline.
  */
-import * as Plan from "@trigate/simulation/unstable/Plan"
+import * as Plan from "@trigate/simulation/Plan"
 import * as Effect from "effect/Effect"
 import { spawnSync } from "node:child_process"
 import * as path from "node:path"

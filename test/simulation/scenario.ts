@@ -3,13 +3,13 @@
  * subscribe, and the faults of a plan occur. After the last fault the system has time to recover. Then its properties are
  * checked against the venue's own account.
  */
+import * as Gateway from "@trigate/simulation/Gateway"
+import * as HttpServing from "@trigate/simulation/HttpServing"
+import * as Network from "@trigate/simulation/Network"
+import type { Findings, Scenario } from "@trigate/simulation/Plan"
 import * as Simulation from "@trigate/simulation/Simulation"
-import * as Gateway from "@trigate/simulation/unstable/Gateway"
-import * as HttpServing from "@trigate/simulation/unstable/HttpServing"
-import * as Network from "@trigate/simulation/unstable/Network"
-import type { Findings, Scenario } from "@trigate/simulation/unstable/Plan"
-import * as StoreServer from "@trigate/simulation/unstable/StoreServer"
-import * as Venue from "@trigate/simulation/unstable/Venue"
+import * as StoreServer from "@trigate/simulation/StoreServer"
+import * as Venue from "@trigate/simulation/Venue"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

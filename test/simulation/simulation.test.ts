@@ -1,5 +1,5 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Plan from "@trigate/simulation/unstable/Plan"
+import * as Plan from "@trigate/simulation/Plan"
 import * as Effect from "effect/Effect"
 import { type Account, makeAccounts } from "./bots.ts"
 import * as Once from "./once.ts"

@@ -105,8 +105,8 @@ export const layerVersions = (
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/unstable/stores/Access"
- * import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
+ * import * as Access from "@trigate/simulation/stores/Access"
+ * import * as RedisCache from "@trigate/simulation/stores/RedisCache"
  * import { AccountVersions } from "@trigate/upstream"
  * import { Console, Effect } from "effect"
  *

@@ -312,8 +312,8 @@ export const makeDriver = ({ current }: Store, access: Access.Access): RateLimit
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/unstable/stores/Access"
- * import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
+ * import * as Access from "@trigate/simulation/stores/Access"
+ * import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
  * import { RateLimiter } from "@trigate/upstream"
  * import { Console, Effect } from "effect"
  *
