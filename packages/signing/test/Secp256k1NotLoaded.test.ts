@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Effect from "effect/Effect"
 import { vi } from "vitest"
 
@@ -10,6 +9,9 @@ vi.mock("secp256k1/bindings.js", () => {
 describe("without a native binary", () => {
   it.effect("layer falls back on noble, layerNative says why it cannot be", () =>
     Effect.gen(function*() {
+      // the binding is loaded once in a process, possibly by another file
+      vi.resetModules()
+      const Secp256k1 = yield* Effect.promise(() => import("@trigate/signing/Secp256k1"))
       const { engine } = yield* Secp256k1.Secp256k1.pipe(Effect.provide(Secp256k1.layer))
       assert.strictEqual(engine, "noble")
       const error = yield* Effect.flip(Effect.provide(Effect.void, Secp256k1.layerNative))
