@@ -20,6 +20,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
 import * as Random from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 
@@ -312,6 +313,8 @@ class World {
         nextDoubleUnsafe: random,
         nextIntUnsafe: () => Math.floor((random() * 2 - 1) * Number.MAX_SAFE_INTEGER)
       }),
+      // a killed node leaves its metrics behind, as a killed process does not
+      Context.add(Metric.MetricRegistry, new Map()),
       Context.add(
         Logger.CurrentLoggers,
         new Set([
