@@ -4,12 +4,15 @@
  * They are served on the admin listener (a separate port), or on the callers' listener if it has a loopback address.
  */
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
+import { HaltTarget, Policies } from "@trigate/domain/actions/Policy"
 import { CallerName, Quota, Scope, upstreamLabels } from "@trigate/domain/Caller"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import {
+  InvalidRequest,
   NotPermitted,
   Overloaded,
   PayloadTooLarge,
+  PolicyViolation,
   QuotaExceeded,
   Unauthorized,
   UpstreamUnavailable
@@ -120,6 +123,39 @@ export const KeyRevocation = Schema.Struct({
   })
 }).annotate({ identifier: "KeyRevocation", examples: [{}] })
 export type KeyRevocation = typeof KeyRevocation.Type
+
+const GuardedUse = Schema.Struct({
+  account: Address,
+  policies: Schema.Array(Schema.String).annotateKey({ description: "The names of the account's policies" }),
+  orders: Schema.Natural.annotateKey({ description: "New orders in the last 60 seconds" }),
+  reserved: Schema.Natural.annotateKey({
+    description: "Actions whose effect the account's state does not show yet, or whose outcome is unknown"
+  }),
+  notional: Schema.Array(Schema.Struct({
+    quote: Schema.String,
+    open: Schema.Finite.annotateKey({ description: "Notional of the open orders" }),
+    total: Schema.Finite.annotateKey({ description: "Notional of all positions if all orders fill" })
+  })).annotateKey({ description: "By quote token; empty if no limit needs the account's state" })
+}).annotate({ identifier: "GuardedUse" })
+
+/** The guard's policies, the use of their limits by account, the halts, and the latest refusals. */
+export const GuardStatus = Schema.Struct({
+  policies: Policies,
+  halts: Schema.Array(HaltTarget),
+  accounts: Schema.Array(GuardedUse),
+  refusals: Schema.Array(Schema.Struct({
+    time: Millis,
+    caller: Schema.String,
+    actionType: Schema.String,
+    violation: PolicyViolation
+  })).annotateKey({ description: "Newest first, at most 50" })
+}).annotate({ identifier: "GuardStatus" })
+export type GuardStatus = typeof GuardStatus.Type
+
+/** Whether a halt was ended. */
+export const Resumed = Schema.Struct({
+  resumed: Schema.Boolean.annotateKey({ description: "False if there was no such halt" })
+}).annotate({ identifier: "Resumed" })
 
 const Caller = Schema.String.annotate({
   description: "`key:` and the caller's name, or `address:` and the client's IP address or network"
@@ -290,6 +326,27 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Revoke all keys of a caller, or one of them, immediately",
     description: "Returns the revoked keys. Within seconds, every replica refuses requests with these keys."
+  })),
+  read("guard", Paths.guard, GuardStatus, {
+    summary: "The guard: policies, use of their limits, halts and latest refusals",
+    description: "Without policies, no action is refused. Accounts are listed after their first guarded action."
+  }),
+  HttpApiEndpoint.post("haltGuard", Paths.haltGuard, {
+    payload: HaltTarget.annotate({ examples: [{ all: true }] }),
+    success: GuardStatus,
+    error: [...changing, InvalidRequest]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Stop the actions of an account, orders in a coin, or all actions",
+    description:
+      "Applies at once, to every action that is not yet sent, also to accounts without a policy. Cancels and reduce-only orders still pass."
+  })),
+  HttpApiEndpoint.post("resumeGuard", Paths.resumeGuard, {
+    payload: HaltTarget.annotate({ examples: [{ all: true }] }),
+    success: Resumed,
+    error: [...changing, InvalidRequest]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "End a halt",
+    description: "Takes the same target as the halt."
   })),
   read("rateLimits", Paths.rateLimits, Schema.Array(RateLimitUse), {
     summary: "Use of the rate limits by caller",

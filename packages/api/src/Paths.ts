@@ -61,6 +61,15 @@ export const rotateKey = "/admin/keys/:name/rotate"
 /** Path of the route that revokes keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
+/** Path of the route that returns the guard's policies, the use of their limits, and the halts. */
+export const guard = "/admin/guard"
+
+/** Path of the route that stops the actions of an account, in a coin, or all. */
+export const haltGuard = "/admin/guard/halt"
+
+/** Path of the route that ends a halt. */
+export const resumeGuard = "/admin/guard/resume"
+
 /** Path of the route that returns the current use of the rate limits by caller. */
 export const rateLimits = "/admin/rate-limits"
 

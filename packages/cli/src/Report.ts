@@ -45,6 +45,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   NonceAlreadyUsed: "refused",
   InvalidSignature: "refused",
   SignerNotAllowed: "refused",
+  PolicyViolation: "refused",
   ActionNotFound: "notFound",
   Unauthorized: "refused",
   NotPermitted: "refused",

@@ -4,6 +4,7 @@
  */
 import * as Paths from "@trigate/api/Paths"
 import * as AdminApi from "@trigate/api/unstable/AdminApi"
+import { HaltTarget } from "@trigate/domain/actions/Policy"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -18,6 +19,9 @@ const resolveAction = postOwn("resolveAction", Nothing, AdminApi.ActionResolutio
 const issueKey = postOwn("createKey", AdminApi.KeyCreation, AdminApi.IssuedKey)
 const issueNext = postOwn("rotateKey", AdminApi.KeyRotation, AdminApi.IssuedKey)
 const endKeys = postOwn("revokeKeys", AdminApi.KeyRevocation, Schema.Array(AdminApi.CallerKey))
+
+const postHalt = postOwn("haltGuard", HaltTarget, AdminApi.GuardStatus)
+const postResume = postOwn("resumeGuard", HaltTarget, AdminApi.Resumed)
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
@@ -293,3 +297,68 @@ export const minute = readOwn("minute", () => Paths.minute, Schema.Array(AdminAp
  * ```
  */
 export const settings = readOwn("settings", () => Paths.settings, Schema.Array(AdminApi.SettingValue))
+
+/**
+ * Returns the guard's policies, the use of their limits by account, the halts, and the latest refusals.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.guard(), ({ policies }) => Console.log(policies.policies.length, "policies"))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0 policies
+ * ```
+ */
+export const guard = readOwn("guard", () => Paths.guard, AdminApi.GuardStatus)
+
+/**
+ * Stops the actions of an account, orders in a coin, or all actions, until {@link resumeGuard}. Cancels and reduce-only
+ * orders still pass.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { halts } = yield* Admin.haltGuard({ coin: "BTC" })
+ *   const { resumed } = yield* Admin.resumeGuard({ coin: "BTC" })
+ *   yield* Console.log(halts.length, "halt, then ended:", resumed)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 1 halt, then ended: true
+ * ```
+ */
+export const haltGuard = (target: HaltTarget) => postHalt(Paths.haltGuard, target)
+
+/**
+ * Ends a halt. Returns whether there was one.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.resumeGuard({ all: true }), ({ resumed }) => Console.log(resumed))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * false
+ * ```
+ */
+export const resumeGuard = (target: HaltTarget) => postResume(Paths.resumeGuard, target)

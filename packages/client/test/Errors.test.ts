@@ -40,6 +40,7 @@ const ofActions = [
   "NonceAlreadyUsed",
   "InvalidSignature",
   "SignerNotAllowed",
+  "PolicyViolation",
   "OutcomeUnknown"
 ] as const
 const addresses = ["InvalidAddress"] as const

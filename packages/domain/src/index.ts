@@ -27,6 +27,9 @@ export * as ActionRecord from "./actions/ActionRecord.ts"
  */
 export * as OrderOutcome from "./actions/OrderOutcome.ts"
 
+/** The document of policies: what the guard lets pass for which accounts. */
+export * as Policy from "./actions/Policy.ts"
+
 /** Determines the unknown outcome of an action from the result of sending the identical bytes again. */
 export * as Resolution from "./actions/Resolution.ts"
 

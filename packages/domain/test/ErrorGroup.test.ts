@@ -25,6 +25,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "NonceOutOfWindow",
     "NonceMismatch",
     "InvalidSignature",
+    "PolicyViolation",
     "ActionNotFound",
     "InvalidAddress",
     "TokenNotFound",

@@ -164,7 +164,14 @@ describe("readOutcome", () => {
   it("lists every error of an action that travels", () => {
     const listed = new Set<unknown>(Action.exchangeFailures)
     for (
-      const tag of ["NonceOutOfWindow", "NonceMismatch", "NonceAlreadyUsed", "InvalidSignature", "SignerNotAllowed"]
+      const tag of [
+        "NonceOutOfWindow",
+        "NonceMismatch",
+        "NonceAlreadyUsed",
+        "InvalidSignature",
+        "SignerNotAllowed",
+        "PolicyViolation"
+      ]
     ) {
       assert.isTrue(gatewayErrors.some((error) => error.name === tag && listed.has(error)), tag)
     }

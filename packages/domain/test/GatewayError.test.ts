@@ -39,6 +39,16 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["NonceAlreadyUsed", 409, -32603, ["signer", "nonce", "settled"]],
   ["InvalidSignature", 422, -32603, ["reason", "recovered", "expected"]],
   ["SignerNotAllowed", 403, -32603, ["signer"]],
+  ["PolicyViolation", 422, -32603, [
+    "rule",
+    "policy",
+    "account",
+    "measured",
+    "limit",
+    "unit",
+    "leg",
+    "retryAfter"
+  ]],
   ["ActionNotFound", 404, -32603, []],
   ["Unauthorized", 401, -32001, []],
   ["NotPermitted", 403, -32001, ["missing", "needed"]],

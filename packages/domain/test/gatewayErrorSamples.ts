@@ -43,6 +43,17 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
     expected: signer
   }),
   SignerNotAllowed: new ActionError.SignerNotAllowed({ detail, signer }),
+  PolicyViolation: new ActionError.PolicyViolation({
+    detail,
+    rule: "orderNotional",
+    policy: "desk",
+    account: signer,
+    measured: 6000,
+    limit: 5000,
+    unit: "USDC",
+    leg: 1,
+    retryAfter: 3
+  }),
   ActionNotFound: new ActionError.ActionNotFound({ detail }),
   Unauthorized: new ActionError.Unauthorized({ detail }),
   NotPermitted: new ActionError.NotPermitted({ detail, missing: "classes", needed: "sign" }),

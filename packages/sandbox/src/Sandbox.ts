@@ -19,6 +19,7 @@ import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
+import * as Guard from "@trigate/trading/guard/Guard"
 import * as Info from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
 import type * as Trading from "@trigate/trading/Trading"
@@ -40,7 +41,7 @@ import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
 /** Options of the sandbox's chains. */
-export interface Options extends SandboxState.Options {
+export interface Options extends SandboxState.Options, Guard.GuardOptions {
   /** The network of the venue. Default: mainnet. */
   readonly network?: VenueProfile.Network
 }
@@ -51,6 +52,7 @@ export interface Options extends SandboxState.Options {
  */
 export type Services =
   | Exchange.Exchange
+  | Guard.Guard
   | Info.Info
   | TradingEvm.TradingEvm
   | TokenChain.TokenChain
@@ -66,10 +68,11 @@ const exchange = Effect.gen(function*() {
   const profile = yield* VenueProfile.Venue
   // recovers the co-signers' addresses; in pure JavaScript, each recovery takes about a millisecond
   const engine = yield* Secp256k1.Secp256k1
-  return Exchange.make(
-    yield* Admission.Admission,
-    yield* ActionLog.ActionLog,
-    ({ body, nonce, operation, signed, signer }) => {
+  return Exchange.make({
+    admission: yield* Admission.Admission,
+    log: yield* ActionLog.ActionLog,
+    guard: yield* Guard.current,
+    send: ({ body, nonce, operation, signed, signer }) => {
       const lost = (what: string) =>
         Exit.fail(
           new OutcomeUnknown({
@@ -95,7 +98,7 @@ const exchange = Effect.gen(function*() {
             : Exit.succeed(answer)
       )
     }
-  )
+  })
 })
 
 const asked = Effect.fnUntraced(function*(state: State, query: Uint8Array) {
@@ -197,14 +200,18 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
  * @since 0.1.0
  * @category layers
  */
-export const layerServices = (): Layer.Layer<
+export const layerServices = (guard: Guard.GuardOptions = {}): Layer.Layer<
   Exclude<Services, SandboxState.SandboxState>,
   never,
   SandboxState.SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > =>
   Layer.mergeAll(
-    Layer.provide(Layer.effect(Exchange.Exchange, exchange), Secp256k1.layer),
-    Layer.provideMerge(ActionSettlement.layer(), Layer.effect(Info.Info, Effect.map(SandboxState.SandboxState, info))),
+    Layer.effect(Exchange.Exchange, exchange).pipe(
+      Layer.provide(Secp256k1.layer),
+      Layer.provideMerge(Guard.layer(guard)),
+      Layer.provideMerge(ActionSettlement.layer()),
+      Layer.provideMerge(Layer.effect(Info.Info, Effect.map(SandboxState.SandboxState, info)))
+    ),
     Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState.SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState.SandboxState, layer2))
@@ -219,11 +226,11 @@ export const layerServices = (): Layer.Layer<
  * @since 0.1.0
  * @category layers
  */
-export const layerNoDeps = (options: SandboxState.Options = {}): Layer.Layer<
+export const layerNoDeps = (options: SandboxState.Options & Guard.GuardOptions = {}): Layer.Layer<
   Services,
   never,
   ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
-> => Layer.provideMerge(layerServices(), SandboxState.layer(options))
+> => Layer.provideMerge(layerServices(options), SandboxState.layer(options))
 
 /**
  * Provides the sandbox's services, to replace the live layers in tests.

@@ -13,6 +13,7 @@ import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Exchange } from "@trigate/trading/Exchange"
+import type { Guard } from "@trigate/trading/guard/Guard"
 import type { Info } from "@trigate/trading/Info"
 import type * as Inspector from "@trigate/trading/Inspector"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
@@ -29,7 +30,7 @@ import * as Redis from "effect/persistence/Redis"
 import { addressNames, type Settings } from "./settings/Settings.ts"
 
 /** The services of the chains, and the service that inspects signed bodies. */
-export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
+export type Services = Exchange | Guard | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
  * The chains of a gateway: what persists when the settings change, and the services that follow from settings. A change
@@ -40,6 +41,8 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Toke
  */
 export class Chains extends Context.Service<Chains, {
   readonly actionLog: ActionLog.ActionLog["Service"]
+  /** The guard, whose policies are replaced when the settings change. */
+  readonly guard: Guard["Service"]
   /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
   /** The sandbox's state; `undefined` for live chains. */

@@ -9,6 +9,7 @@ import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import * as Policy from "@trigate/domain/actions/Policy"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -75,7 +76,9 @@ const names = Struct.keys(declared)
 const fixed = names.filter((name) => declared[name].needsRestart === true)
 
 const compareSettings = (old: Settings, wanted: Settings): Change => {
-  const changed = names.filter((name) => !Equal.equals(old[name], wanted[name]))
+  const changed = names.filter((name) =>
+    !Equal.equals(old[name], wanted[name]) || (name === "guard" && !Equal.equals(old.policies, wanted.policies))
+  )
   const envName = (name: typeof names[number]) => declared[name].env
   return {
     applied: changed.filter((name) => !fixed.includes(name)).map(envName),
@@ -281,6 +284,7 @@ export const makeRoutes = Effect.fnUntraced(function*(
     const old = now
     now = next
     inForce.replace(settings)
+    yield* chains.guard.replace(settings.policies ?? Policy.none)
     const foreign = Observe.foreignTo(Option.getOrUndefined(settings.corsOrigins))
     sessions.closeForeign((headers) => foreign(headers, headers["host"]) !== undefined)
     entrance.lane = next.fastLane.lane

@@ -11,6 +11,8 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
+import * as Guard from "@trigate/trading/guard/Guard"
+import * as Policy from "@trigate/domain/actions/Policy"
 import * as Streams from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
 import * as AccountMirror from "@trigate/trading/unstable/accounts/AccountMirror"
@@ -94,10 +96,11 @@ const makeState = Effect.fnUntraced(function*(
     yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
   )
   const first = inForce.current
+  const { queries } = yield* CurrentServices
   const mirrorAge = Duration.toMillis(first.mirrorAge)
   const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
   const orders = AccountEvents.make()
-  const shared = yield* Streams.makeShared((yield* CurrentServices).queries, {
+  const shared = yield* Streams.makeShared(queries, {
     addresses: () => toAddresses(inForce.current),
     familiar,
     replicas: Context.get(services, ReplicaUse.ReplicaUse),
@@ -108,6 +111,11 @@ const makeState = Effect.fnUntraced(function*(
   })
   return {
     services,
+    guard: yield* Guard.make({
+      policies: first.policies ?? Policy.none,
+      info: queries,
+      log: Context.get(services, ActionLog.ActionLog)
+    }),
     watched: { mirror, orders },
     shared,
     streams: () => inForce.current.tradingApiUrl.length === 0 ? undefined : shared,
@@ -138,6 +146,7 @@ const chainServices = (state: ChainState, settings: Settings) =>
     Trading.layerNoDeps({
       ...Admission.toOptions(settings),
       ...state.watched,
+      guard: state.guard,
       ...Struct.pick(settings, ["network", "infoFreshness", "staleWhenLimited"]),
       evm: EvmFeed.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
@@ -218,7 +227,7 @@ const layerServices = (state: ChainState, settings: Settings) => {
 export const make = (inForce: SettingsInForce, familiar: ReadonlySet<string>, rateLimits: RateLimits) =>
   Effect.map(makeState(inForce, familiar, rateLimits), (state) =>
     Chains.of({
-      ...Struct.pick(state, ["feeds", "streams", "windows"]),
+      ...Struct.pick(state, ["feeds", "guard", "streams", "windows"]),
       actionLog: Context.get(state.services, ActionLog.ActionLog),
       sandbox: undefined,
       layerServices: (settings) => layerServices(state, settings)

@@ -11,6 +11,8 @@ import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
+import * as Guard from "@trigate/trading/guard/Guard"
+import * as Policy from "@trigate/domain/actions/Policy"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Streams from "@trigate/trading/streams/Streams"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
@@ -36,7 +38,13 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
   )
   const sandbox = Context.get(services, SandboxState.SandboxState)
-  const shared = yield* Streams.makeShared((yield* CurrentServices).queries, {
+  const { queries } = yield* CurrentServices
+  const guard = yield* Guard.make({
+    policies: first.policies ?? Policy.none,
+    info: queries,
+    log: Context.get(services, ActionLog.ActionLog)
+  })
+  const shared = yield* Streams.makeShared(queries, {
     addresses: [Redacted.make("sandbox")],
     limits: toLimits(first),
     events: toEventLog(first)
@@ -47,12 +55,13 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   return Chains.of({
     actionLog: Context.get(services, ActionLog.ActionLog),
     windows: new Map(),
+    guard,
     sandbox,
     streams: () => shared,
     feeds: yield* openFeeds(),
     layerServices: (settings) =>
       Layer.mergeAll(
-        Sandbox.layerServices(),
+        Sandbox.layerServices({ guard }),
         Inspector.layer(Admission.toOptions(settings)),
         VenueArchive.layer
       ).pipe(

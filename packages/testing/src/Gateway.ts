@@ -1,4 +1,5 @@
 /** Starts a gateway in this process, on a free port, with the given settings. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import { Drain, EventLoopLag } from "@trigate/server/unstable/process/Load"
@@ -27,7 +28,8 @@ export interface Environment {
 const hasLane = process.env["TRIGATE_TEST_LANE"] !== "off"
 
 const readSettings = (environment: Environment) =>
-  Settings.load.pipe(
+  Effect.flatMap(Settings.load, Settings.withPolicies).pipe(
+    Effect.provide(NodeFileSystem.layer),
     Effect.provideService(
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromUnknown({ TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off", ...environment })

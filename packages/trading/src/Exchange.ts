@@ -11,6 +11,7 @@ import type {
   InvalidRequest,
   NonceAlreadyUsed,
   OnceFailure,
+  PolicyViolation,
   UnavailableOnNode,
   UpstreamUnavailable,
   WrapReason
@@ -26,6 +27,7 @@ import * as Result from "effect/Result"
 import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Admission, AdmissionFailure, Admitted, Changed } from "./admission/Admission.ts"
+import type { Guard } from "./guard/Guard.ts"
 
 /**
  * A signed body to relay, and the gateway's surface that received it: the gateway's own routes, or the node routes
@@ -66,6 +68,7 @@ export type ExchangeRelayFailure =
   | NonceAlreadyUsed
   | OnceFailure
   | ChainNotConfigured
+  | PolicyViolation
   | UnavailableOnNode
 
 /** Sends an admitted body at most once. */
@@ -217,17 +220,21 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): LoggedAction.Set
   }
 }
 
-/**
- * Makes the service `Exchange` from an admission check, an action log and a transport. Calls `changed` with each action
- * that the venue may have accepted.
- */
-export const make = (
-  admission: Admission["Service"],
-  log: ActionLog.ActionLog["Service"],
-  send: Transport,
-  changed: Changed = () => Effect.void
-): Exchange["Service"] => {
+/** What an `Exchange` is made of. */
+export interface Parts {
+  readonly admission: Admission["Service"]
+  readonly log: ActionLog.ActionLog["Service"]
+  readonly send: Transport
+  /** Is called with each action that the venue may have accepted. */
+  readonly changed?: Changed
+  /** Lets each action pass, or refuses it, before it is claimed and sent. Default: every action passes. */
+  readonly guard?: Guard["Service"] | undefined
+}
+
+/** Makes the service `Exchange`. */
+export const make = ({ admission, changed = () => Effect.void, guard, log, send }: Parts): Exchange["Service"] => {
   const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
+    const reservation = guard === undefined ? undefined : yield* guard.reserve(admitted)
     const { actionType, body, fingerprint, nonce, signer } = admitted
     const caller = yield* CurrentCaller
     const identity = signer === undefined ? { nonce } : { nonce, signer }
@@ -248,6 +255,7 @@ export const make = (
         const isUnknown = sent.failure._tag === "OutcomeUnknown"
         // the venue may have accepted the action; every other failure means that nothing was sent
         if (isUnknown) yield* changed(admitted, false)
+        reservation?.end(isUnknown ? "unknown" : "released")
         yield* settle(isUnknown ? "unknown" : "released")
         return yield* sent.failure
       }
@@ -255,10 +263,15 @@ export const make = (
       const outcome = yield* Effect.result(Action.readOutcome(answer, { ...identity, legs: admitted.legs }))
       const settlement = toSettlement(outcome, isRepeat)
       if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
+      reservation?.end(settlement)
       yield* settle(settlement, answer.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
       return { answer, outcome }
     })
-    return yield* LoggedAction.claimed(log, sending, attempt)
+    const claimed = LoggedAction.claimed(log, sending, attempt)
+    // an action that was not claimed was not sent
+    return yield* reservation === undefined
+      ? claimed
+      : Effect.onError(claimed, () => Effect.sync(() => reservation.end("notSent")))
   })
 
   // if the caller disconnects, neither the request to the venue nor its entry in the action log is interrupted

@@ -11,6 +11,7 @@ import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as Exchange from "./Exchange.ts"
+import * as Guard from "./guard/Guard.ts"
 
 /**
  * The state that a test sets and inspects.
@@ -85,11 +86,16 @@ const state = Effect.gen(function*() {
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
   const { answer, received } = yield* ExchangeState
-  return Exchange.make(admission, yield* ActionLog.ActionLog, ({ body }) =>
-    Effect.andThen(
-      Ref.update(received, (bodies) => [...bodies, body]),
-      Effect.flatten(Ref.get(answer))
-    ))
+  return Exchange.make({
+    admission,
+    log: yield* ActionLog.ActionLog,
+    guard: yield* Guard.current,
+    send: ({ body }) =>
+      Effect.andThen(
+        Ref.update(received, (bodies) => [...bodies, body]),
+        Effect.flatten(Ref.get(answer))
+      )
+  })
 })
 
 /**

@@ -13,6 +13,7 @@ import * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 import * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 import * as Admission from "./admission/Admission.ts"
 import type { Exchange } from "./Exchange.ts"
+import * as Guard from "./guard/Guard.ts"
 import type { Info } from "./Info.ts"
 import * as Inspector from "./Inspector.ts"
 import type { TradingEvm } from "./TradingEvm.ts"
@@ -20,7 +21,9 @@ import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
 /** The network, the upstream URLs, and the admission options of the chain. */
-export interface ChainOptions extends Admission.Options, ActionSettlement.Options, TradingUpstream.InfoOptions {
+export interface ChainOptions
+  extends Admission.Options, ActionSettlement.Options, Guard.GuardOptions, TradingUpstream.InfoOptions
+{
   /** The network for which actions are signed. Admission and action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
   /** The upstream URLs. A method fails with `ChainNotConfigured` if none of the URLs serves that method. */
@@ -33,7 +36,7 @@ export interface ChainOptions extends Admission.Options, ActionSettlement.Option
 export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /** The services of the chain, and its network. */
-export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
+export type Services = Exchange | Guard.Guard | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
 /** The additional services for signing: the action log and the nonce source. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
@@ -46,13 +49,13 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
  * @category layers
  */
 export const layerNoDeps = (
-  { addresses, evm, infoFreshness, mirror, network, orders, staleWhenLimited, ...admission }: ChainOptions
+  { addresses, evm, guard, infoFreshness, mirror, network, orders, policies, staleWhenLimited, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
-    TradingUpstream.layerExchange(addresses),
-    Layer.provideMerge(
-      ActionSettlement.layer({ orders }),
-      TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited, mirror })
+    TradingUpstream.layerExchange(addresses).pipe(
+      Layer.provideMerge(Guard.layer({ guard, policies })),
+      Layer.provideMerge(ActionSettlement.layer({ orders })),
+      Layer.provideMerge(TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited, mirror }))
     ),
     TradingUpstream.layerEvm(addresses, evm),
     Inspector.layer(admission)

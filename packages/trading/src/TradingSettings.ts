@@ -10,6 +10,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
+const FileName = Schema.String.check(Schema.isPattern(/^[^\r\n\0]{1,4096}\.(?:ya?ml|toml|json)$/u))
+
 const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za-z0-9]{0,63}$/u))
 
 const decodeAge = Schema.decodeUnknownOption(Setting.Age)
@@ -83,6 +85,12 @@ export const settings = {
     },
     "unset: every known type, including orders"
   ),
+  guard: Setting.optional("TRIGATE_GUARD", FileName, {
+    group: "Relaying",
+    isPublic: true,
+    meaning: "file with the policies by which signed actions are refused before they are sent; it is read again with the settings",
+    takes: "the path of a .yaml, .toml or .json file"
+  }, "unset: no policies"),
   watchAccounts: Setting.list(
     "TRIGATE_WATCH_ACCOUNTS",
     Setting.nonEmptyWords(Address),

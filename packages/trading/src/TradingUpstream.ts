@@ -36,6 +36,7 @@ import { ActionLog } from "./actionLog/ActionLog.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as BarCache from "./candles/BarCache.ts"
 import * as Exchange from "./Exchange.ts"
+import * as Guard from "./guard/Guard.ts"
 import * as Info from "./Info.ts"
 import * as TradingEvm from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
@@ -364,7 +365,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
       (targets) =>
         pipeline.once({ operation, targets, body, expiresAt }, { nonce, ...(signer === undefined ? {} : { signer }) })
     )
-  return Exchange.make(admission, yield* ActionLog, send, changed)
+  return Exchange.make({ admission, log: yield* ActionLog, send, changed, guard: yield* Guard.current })
 })
 
 /**

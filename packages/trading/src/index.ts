@@ -102,6 +102,9 @@ export * as Admission from "./admission/Admission.ts"
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
+/** The guard: lets a signed action pass only if the policies of its account allow it. */
+export * as Guard from "./guard/Guard.ts"
+
 /** The venue's streams: trades, books, bars, orders and fills as they happen. Gaps after lost connections are filled. */
 export * as Streams from "./streams/Streams.ts"
 

@@ -4,6 +4,7 @@ import * as ActionCommands from "./ActionCommands.ts"
 import * as ActionLogCommand from "./ActionLogCommand.ts"
 import * as CandleHistoryCommand from "./CandleHistoryCommand.ts"
 import * as CheckCommand from "./CheckCommand.ts"
+import * as GuardCommand from "./GuardCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as PositionsCommand from "./PositionsCommand.ts"
@@ -38,6 +39,7 @@ export const command = Command.make("trigate").pipe(
         StatusCommand.command,
         CheckCommand.command,
         InspectCommand.command,
+        GuardCommand.command,
         ActionLogCommand.command,
         KeysCommand.command,
         CandleHistoryCommand.command

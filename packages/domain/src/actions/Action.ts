@@ -414,6 +414,7 @@ export const exchangeFailures = [
   GatewayError.NonceAlreadyUsed,
   GatewayError.InvalidSignature,
   GatewayError.SignerNotAllowed,
+  GatewayError.PolicyViolation,
   GatewayError.OutcomeUnknown
 ] as const
 

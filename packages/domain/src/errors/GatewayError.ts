@@ -63,6 +63,29 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
 ) {}
 
 /**
+ * The guard's policy for the account refuses the action, and nothing was sent. `rule` is the member of the policy that
+ * refuses it; `measured` is what the action would lead to, and `limit` is what the policy allows, both in `unit`.
+ */
+export class PolicyViolation extends Problem<PolicyViolation>()(
+  "PolicyViolation",
+  { group: "fix-request", status: 422, title: "Policy violation" },
+  {
+    rule: Schema.String,
+    policy: Schema.optionalKey(Schema.String).annotateKey({
+      description: "The name of the policy; absent if no policy could be selected, because the account is unknown"
+    }),
+    account: Schema.optionalKey(Address).annotateKey({ description: "The account on which the action acts" }),
+    measured: Schema.optionalKey(Schema.Finite),
+    limit: Schema.optionalKey(Schema.Finite),
+    unit: Schema.optionalKey(Schema.String),
+    leg: Schema.optionalKey(Schema.Natural).annotateKey({
+      description: "The entry of the action's batch that is refused, counted from 0; absent if the whole action is"
+    }),
+    retryAfter: Schema.optionalKey(RetryAfter)
+  }
+) {}
+
+/**
  * The action log of this gateway does not contain the action: this gateway never sent it, or the log entry has expired.
  */
 export class ActionNotFound extends Problem<ActionNotFound>()(
@@ -261,7 +284,8 @@ export const requestReasons = [
   NonceMismatch,
   NonceAlreadyUsed,
   InvalidSignature,
-  SignerNotAllowed
+  SignerNotAllowed,
+  PolicyViolation
 ] as const
 export type RequestReason = (typeof requestReasons)[number]["Type"]
 
@@ -457,6 +481,7 @@ export const gatewayErrors = [
   NonceAlreadyUsed,
   InvalidSignature,
   SignerNotAllowed,
+  PolicyViolation,
   ActionNotFound,
   Unauthorized,
   NotPermitted,
@@ -567,6 +592,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   NonceAlreadyUsed: -32603,
   InvalidSignature: -32603,
   SignerNotAllowed: -32603,
+  PolicyViolation: -32603,
   ActionNotFound: -32603,
   Unauthorized: -32001,
   NotPermitted: -32001,

@@ -130,6 +130,14 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     : [actions]
 }
 
+/** Returns the startup line about the guard. */
+const describeGuard = ({ guard, policies }: Decoded): ReadonlyArray<string> => {
+  if (policies === undefined) return []
+  const count = policies.policies.length
+  const others = policies.otherAccounts === "refuse" ? "actions of other accounts are refused" : "actions of other accounts pass"
+  return [`  guard: ${count} ${count === 1 ? "policy" : "policies"} in ${Option.getOrElse(guard, () => "")}; ${others}`]
+}
+
 /** Returns the startup lines about the recorded candle series. */
 const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
@@ -153,7 +161,11 @@ const describeChains = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = makeStatus(settings)
   if (sandbox) {
     const why = isWanted ? "" : ", because no TRIGATE_*_URL is set"
-    return [`  serving the sandbox${why}: nothing here is real`, ...actionLines(settings)].join("\n")
+    return [
+      `  serving the sandbox${why}: nothing here is real`,
+      ...actionLines(settings),
+      ...describeGuard(settings)
+    ].join("\n")
   }
   const lines = Object.entries(chains).map(([name, { mode, upstreams }]) =>
     mode === "live"
@@ -164,6 +176,7 @@ const describeChains = (settings: Decoded, isWanted: boolean): string => {
     ...lines,
     ...batchWarnings(settings).map((warning) => `  warning: ${warning}`),
     ...actionLines(settings),
+    ...describeGuard(settings),
     `  action log: ${actionLogs[Stores.chooseBacking(settings)]}`,
     ...describeArchive(settings)
   ].join("\n")

@@ -9,6 +9,7 @@ import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
+import { HaltTarget } from "@trigate/domain/actions/Policy"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/GatewayError"
@@ -17,6 +18,7 @@ import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
 import type { InvalidHolding } from "@trigate/sandbox/unstable/venue/Advance"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
+import * as Guard from "@trigate/trading/guard/Guard"
 import type { Unanswered } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
@@ -113,6 +115,7 @@ export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
 const decodeCreation = payloadDecoder(Admin.KeyCreation)
 const decodeRotation = payloadDecoder(Admin.KeyRotation)
 const decodeRevocation = payloadDecoder(Admin.KeyRevocation)
+const decodeTarget = payloadDecoder(HaltTarget)
 
 const toCallerKeys = (records: ReadonlyArray<KeyStore.KeyRecord>) =>
   Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => toCallerKey(record, now)))
@@ -141,6 +144,7 @@ const admin = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
+    const guard = yield* Guard.Guard
     // a gateway that does not require keys does not create keys either, because any client could create a key for later
     // use
     const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore.KeyStore))
@@ -220,6 +224,27 @@ const admin = HttpApiBuilder.group(
         ({ params: { name }, request }) =>
           change(request, decodeRevocation, (store, revocation) => store.revoke({ name, ...revocation }), toCallerKeys)
       )
+      .handle("guard", ({ request }) => serve(request, guard.status))
+      .handleRaw("haltGuard", ({ request }) =>
+        serve(
+          request,
+          ownPage.pipe(
+            Effect.andThen(decodeTarget(request)),
+            Effect.tap((target) => Effect.logWarning(`The operator halted ${Guard.printTarget(target)}`)),
+            Effect.flatMap(guard.halt),
+            Effect.andThen(guard.status)
+          )
+        ))
+      .handleRaw("resumeGuard", ({ request }) =>
+        serve(
+          request,
+          ownPage.pipe(
+            Effect.andThen(decodeTarget(request)),
+            Effect.tap((target) => Effect.logWarning(`The operator ended the halt of ${Guard.printTarget(target)}`)),
+            Effect.flatMap(guard.resume),
+            Effect.map((resumed) => ({ resumed }))
+          )
+        ))
       .handle(
         "rateLimits",
         ({ request }) =>

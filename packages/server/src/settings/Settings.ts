@@ -11,6 +11,7 @@ import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { families } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Setting from "@trigate/domain/unstable/Setting"
 import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
+import type { Policies } from "@trigate/domain/actions/Policy"
 import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
 import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
@@ -470,6 +471,8 @@ export interface Settings extends Setting.Values<typeof settings> {
    * sources.
    */
   readonly sources?: ReadonlyMap<string, GivenSetting>
+  /** The policies in the file of the setting `guard`; absent if there is none. */
+  readonly policies?: Policies
 }
 
 /** All settings, decoded from the `ConfigProvider` of the context. */

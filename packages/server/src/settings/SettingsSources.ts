@@ -8,6 +8,7 @@
 import type { SettingValue } from "@trigate/api/unstable/AdminApi"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { closestWord } from "@trigate/domain/errors/Problem"
+import * as Policy from "@trigate/domain/actions/Policy"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -225,12 +226,45 @@ const memberText = (value: unknown): string | undefined => {
 /** Returns the extension of a file; `yml` is equivalent to `yaml`. */
 const fileKind = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
 
+/** Reads and parses a file of one of the types of {@link parsers}. `what` describes the expected content. */
+const readDocument = Effect.fnUntraced(function*(file: string, what: string) {
+  const parse = parsers.get(fileKind(file))
+  if (parse === undefined) return yield* fault(`${file} is not ${what}: expected .json, .yaml or .toml`)
+  return yield* Effect.mapError(parse(yield* readText(file)), (why) => fault(`${file} ${why}`))
+})
+
+/** Reads the policies of a file. Fails with all mistakes in it, each with its path. */
+export const readPolicies = Effect.fnUntraced(function*(file: string) {
+  const document = yield* readDocument(file, "a file of policies")
+  return yield* Effect.mapError(
+    Policy.decode(document),
+    ({ errors }) =>
+      new SettingsError({
+        setting: settings.guard.env,
+        message: `${file} is not valid: ${
+          errors.slice(0, maxMistakes).map(({ message, path }) => `${path.join(".") || "the document"}: ${message}`).join("; ")
+        }${errors.length > maxMistakes ? `; and ${errors.length - maxMistakes} more` : ""}`
+      })
+  )
+})
+
+/** Reads the policies of the file that the settings name. */
+export const withPolicies = Effect.fnUntraced(function*(settings: Settings): Effect.fn.Return<
+  Settings,
+  SettingsError,
+  FileSystem.FileSystem
+> {
+  return Option.isNone(settings.guard)
+    ? settings
+    : { ...settings, policies: yield* readPolicies(settings.guard.value) }
+})
+
+/** Maximum number of mistakes in a file of policies that one message lists. */
+const maxMistakes = 10
+
 /** Reads a settings file. Returns the text of each setting, by the name of its environment variable. */
 const readFile = Effect.fnUntraced(function*(file: string) {
-  const parse = parsers.get(fileKind(file))
-  if (parse === undefined) return yield* fault(`${file} is not a settings file: expected .json, .yaml or .toml`)
-  const document = yield* Effect.mapError(parse(yield* readText(file)), (why) => fault(`${file} ${why}`))
-  const members = document ?? {}
+  const members = (yield* readDocument(file, "a settings file")) ?? {}
   if (!Predicate.isObject(members) || Array.isArray(members)) {
     return yield* fault(`${file} is not a settings file: expected an object with settings`)
   }
@@ -293,10 +327,11 @@ export const read: (
     texts[env] = text
     given.set(env, { text, source })
   }
-  return yield* all.pipe(
+  const decoded = yield* all.pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(texts)),
-    Effect.mapBoth({ onFailure: refusal(given), onSuccess: (settings): Settings => ({ ...settings, sources: given }) })
+    Effect.mapError(refusal(given))
   )
+  return yield* withPolicies({ ...decoded, sources: given })
 })
 
 /**

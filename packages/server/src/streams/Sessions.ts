@@ -13,6 +13,8 @@ import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
+import type { Queries as GuardQueries } from "@trigate/trading/guard/Guard"
+import type { Info } from "@trigate/trading/Info"
 import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import type * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
@@ -329,7 +331,7 @@ export class CurrentServices extends Context.Service<CurrentServices, {
   /** Returns the services; `undefined` before the first settings are applied. */
   readonly get: () => Serving | undefined
   /** The queries of the trading chain. They wait for the first settings. */
-  readonly queries: Queries
+  readonly queries: Queries & GuardQueries
   /** Returns the function that queries the nodes of an EVM chain. */
   readonly askNode: (chain: FeedChain) => AskNode
 }>()("@trigate/server/streams/Sessions/CurrentServices") {}
@@ -338,7 +340,7 @@ const makeCurrent = Effect.gen(function*() {
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
   /** Waits for the first settings, because the candle recorder subscribes before any settings are applied. */
-  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  const withInfo = <A, E>(ask: (info: Info["Service"]) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() =>
       serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
     )
@@ -350,11 +352,16 @@ const makeCurrent = Effect.gen(function*() {
     get: () => serving,
     queries: {
       allMids: (request) => withInfo((info) => info.allMids(request)),
+      clearinghouseState: (request) => withInfo((info) => info.clearinghouseState(request)),
+      frontendOpenOrders: (request) => withInfo((info) => info.frontendOpenOrders(request)),
       meta: (request) => withInfo((info) => info.meta(request)),
+      metaAndAssetCtxs: (request) => withInfo((info) => info.metaAndAssetCtxs(request)),
       outcomeMeta: () => withInfo((info) => info.outcomeMeta()),
       perpDexs: () => withInfo((info) => info.perpDexs()),
       relay: (call) => withInfo((info) => info.relay(call)),
-      spotMeta: () => withInfo((info) => info.spotMeta())
+      spotClearinghouseState: (request) => withInfo((info) => info.spotClearinghouseState(request)),
+      spotMeta: () => withInfo((info) => info.spotMeta()),
+      userRole: (request) => withInfo((info) => info.userRole(request))
     },
     askNode: (chain) => (call) =>
       Effect.suspend(() =>

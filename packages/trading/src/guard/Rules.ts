@@ -1,0 +1,389 @@
+/**
+ * The rules of a policy: pure functions of an action, the markets, the account's state and what is on its way. The first
+ * rule that refuses an action names what it measured.
+ *
+ * The exposure of an account is counted as if every order fills: notional = size x the higher of limit price and mid
+ * price. Orders with the venue's reduce-only flag cannot increase a position, so they are not part of it. But they can
+ * close a position, as a liquidation can: orders of the other side are therefore counted in full, as if there were no
+ * position for them to close. A spot sale is bounded by the balance, so it is not part of the exposure.
+ */
+import * as Policy from "@trigate/domain/actions/Policy"
+import * as Duration from "effect/Duration"
+import type { GuardedAction, Leg } from "./GuardedAction.ts"
+import type { GuardedMarket, Markets } from "./Markets.ts"
+
+/** A refusal: the rule, what was measured, what is allowed, and when the action may pass. */
+export interface Violation {
+  readonly rule: Policy.RuleName | "account" | "halt" | "maxAge" | "signature"
+  readonly detail: string
+  readonly measured?: number
+  readonly limit?: number
+  readonly unit?: string
+  readonly leg?: number
+  readonly retryAfter?: number
+}
+
+/** An order that rests, that is on its way, or whose outcome is unknown. */
+export interface OpenOrder extends Pick<Leg, "isBuy" | "isReduceOnly" | "price" | "size"> {
+  readonly market: GuardedMarket
+}
+
+/** Returns the notional of an order: its size at the higher of its price and the mid price. */
+export const notional = ({ price = 0, size }: Pick<OpenOrder, "price" | "size">, mid: number): number =>
+  size * Math.max(price, mid)
+
+/** The sums of an account's open orders in one market, by side, and its position. */
+interface Side {
+  readonly market: GuardedMarket
+  position: number
+  buys: number
+  sells: number
+}
+
+/** What an account has and what its open orders can lead to. */
+export class Exposure {
+  readonly #sides = new Map<string, Side>()
+
+  #side(market: GuardedMarket): Side {
+    const known = this.#sides.get(market.coin)
+    if (known !== undefined) return known
+    const side = { market, position: 0, buys: 0, sells: 0 }
+    this.#sides.set(market.coin, side)
+    return side
+  }
+
+  /** Sets the signed size of a position, or the balance of a spot market's base token. */
+  setPosition(market: GuardedMarket, size: number): void {
+    this.#side(market).position = size
+  }
+
+  /** Adds an open order, or removes one if `sign` is -1. */
+  add(order: OpenOrder, mid: number, sign: 1 | -1 = 1): void {
+    if (order.isReduceOnly) return
+    const side = this.#side(order.market)
+    if (order.isBuy) side.buys += sign * notional(order, mid)
+    else if (order.market.base === undefined) side.sells += sign * notional(order, mid)
+  }
+
+  /** Returns the notional of the open orders of all markets with a quote token. */
+  openNotional(quote: string): number {
+    let sum = 0
+    for (const { buys, market, sells } of this.#sides.values()) if (market.quote === quote) sum += buys + sells
+    return sum
+  }
+
+  /** Returns the notional of the position in a market if all orders of the worse side fill. */
+  worstPosition(market: GuardedMarket, mid: number): number {
+    const side = this.#sides.get(market.coin)
+    if (side === undefined) return 0
+    const held = side.position * mid
+    return Math.max(Math.max(held, 0) + side.buys, Math.max(-held, 0) + side.sells)
+  }
+
+  /** Returns the sum of {@link worstPosition} over the markets with a quote token that `includes` selects. */
+  totalNotional(
+    quote: string,
+    priceOf: (market: GuardedMarket) => number,
+    includes: (coin: string) => boolean = () => true
+  ): number {
+    let sum = 0
+    for (const { market } of this.#sides.values()) {
+      if (market.quote === quote && includes(market.coin)) sum += this.worstPosition(market, priceOf(market))
+    }
+    return sum
+  }
+}
+
+/** What the rules are applied to. */
+export interface Situation {
+  readonly action: GuardedAction
+  readonly account: string
+  readonly markets: Markets
+  /** Returns the price by which a position or an order is measured. */
+  readonly priceOf: (market: GuardedMarket) => number
+  /** The account's positions and open orders; `undefined` if no policy of the account limits them. */
+  readonly exposure: Exposure | undefined
+  /** The age of the account's state in milliseconds. */
+  readonly stateAge: number
+  /** Wall time in milliseconds. */
+  readonly wallTime: number
+  /** Milliseconds of a clock that only moves forward. */
+  readonly now: number
+  /** The times of the account's new orders in the last minute, oldest first, by {@link now}. */
+  readonly sentAt: ReadonlyArray<number>
+}
+
+/**
+ * Returns whether an action can only reduce positions: it places orders, and each of them has the venue's reduce-only
+ * flag.
+ */
+export const isReducing = ({ legs }: GuardedAction): boolean =>
+  legs.length > 0 && legs.every(({ isReduceOnly }) => isReduceOnly)
+
+const round = (value: number): number => Number(value.toPrecision(12))
+
+const exceeds = (measured: number, limit: number): boolean => measured > limit * (1 + 1e-12)
+
+const over = (
+  rule: Policy.RuleName,
+  what: string,
+  measured: number,
+  limit: number,
+  unit: string,
+  leg?: number
+): Violation => ({
+  rule,
+  measured: round(measured),
+  limit,
+  unit,
+  ...(leg === undefined ? {} : { leg }),
+  detail: `${what} ${round(measured)} ${unit}; the policy allows ${limit}`
+})
+
+const minutesOfDay = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3))
+
+const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const
+
+const dayNames: { readonly [short: string]: number } = { Sun: 0, Mon: 1, Tue: 2, Wed: 3, Thu: 4, Fri: 5, Sat: 6 }
+
+/** Returns the day of the week and the minute of the day in a time zone. */
+const localTime = (zone: string, at: number): readonly [day: number, minute: number] => {
+  const parts = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    weekday: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23"
+  }).formatToParts(at)
+  const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? ""
+  return [dayNames[part("weekday")] ?? 0, Number(part("hour")) * 60 + Number(part("minute"))]
+}
+
+/** Returns the minutes until the hours begin; 0 within them. */
+export const minutesUntil = (hours: Policy.Hours, at: number): number => {
+  const [day, minute] = localTime(hours.zone, at)
+  const from = minutesOfDay(hours.from)
+  const to = minutesOfDay(hours.to)
+  const length = to > from ? to - from : to + 1440 - from
+  const begins = (offset: number): boolean => {
+    const name = days[(day + offset + 7) % 7]
+    return hours.days === undefined || (name !== undefined && hours.days.includes(name))
+  }
+  const isWithin = (offset: number): boolean => {
+    const since = minute - from - offset * 1440
+    return begins(offset) && since >= 0 && since < length
+  }
+  if (isWithin(0) || isWithin(-1)) return 0
+  for (let offset = 0; offset <= 7; offset++) {
+    const wait = from + offset * 1440 - minute
+    if (wait > 0 && begins(offset)) return wait
+  }
+  return 1440
+}
+
+/** Refuses what can be judged from the action alone. */
+const ofAction = (policy: Policy.Policy, { account, action, wallTime }: Situation): Violation | undefined => {
+  const { builderFee, destinations, expiresAfter, legs, leverage, type } = action
+  if (!Policy.permits(policy, type)) {
+    return { rule: "actions", detail: `The policy does not name the action type ${JSON.stringify(type.slice(0, 64))}` }
+  }
+  const wait = policy.hours === undefined || isReducing(action) ? 0 : minutesUntil(policy.hours, wallTime)
+  if (policy.hours !== undefined && wait > 0) {
+    const { from, to, zone } = policy.hours
+    return {
+      rule: "hours",
+      retryAfter: wait * 60,
+      detail: `Outside the hours ${from} to ${to} (${zone}), which begin in ${wait} minutes`
+    }
+  }
+  const allowed = policy.destinations?.map((each) => each.toLowerCase())
+  const elsewhere = destinations.find((each) => each !== account && allowed?.includes(each) === false)
+  if (elsewhere !== undefined) {
+    return { rule: "destinations", detail: `The policy does not name the destination ${elsewhere.slice(0, 64)}` }
+  }
+  if (leverage !== undefined && policy.leverage !== undefined && leverage.value > policy.leverage) {
+    return over("leverage", "The leverage would be", leverage.value, policy.leverage, "x")
+  }
+  if (leverage?.isCross !== undefined && policy.marginMode !== undefined) {
+    if (leverage.isCross !== (policy.marginMode === "cross")) {
+      return { rule: "marginMode", detail: `The policy allows only ${policy.marginMode} margin` }
+    }
+  }
+  if (policy.expiresWithin !== undefined && action.canExpire) {
+    const limit = Duration.toMillis(policy.expiresWithin) / 1000
+    if (expiresAfter === undefined) {
+      return { rule: "expiresWithin", limit, unit: "s", detail: `The action needs expiresAfter within ${limit} s` }
+    }
+    const measured = (expiresAfter - wallTime) / 1000
+    if (measured > limit) return over("expiresWithin", "The action expires in", measured, limit, "s")
+  }
+  if (policy.builderFee !== undefined && builderFee !== undefined && exceeds(builderFee, policy.builderFee)) {
+    return over("builderFee", "The builder fee is", builderFee, policy.builderFee, "bp")
+  }
+  for (const [leg, { hasCloid, isOfPosition, isReduceOnly }] of legs.entries()) {
+    if (isOfPosition && !isReduceOnly) {
+      return { rule: "reduceOnly", leg, detail: "An order for the whole position has to be reduce-only" }
+    }
+    if (policy.cloidRequired === true && !hasCloid) {
+      return { rule: "cloidRequired", leg, detail: "The order has no client order ID" }
+    }
+    if (policy.reduceOnly === true && !isReduceOnly) {
+      return { rule: "reduceOnly", leg, detail: "The order is not reduce-only" }
+    }
+  }
+  return undefined
+}
+
+const basisPoints = (price: number, reference: number): number => (price / reference - 1) * 10_000
+
+/** Refuses a price that is too far from a reference. Without a reference, no price can be judged. */
+const farFrom = (
+  rule: "marketSlippage" | "oracleBand" | "priceBand",
+  leg: number,
+  { isBuy, price = 0 }: Leg,
+  limit: number,
+  reference: number | undefined
+): Violation | undefined => {
+  const name = rule === "oracleBand" ? "oracle price" : "mid price"
+  if (reference === undefined) {
+    return { rule, leg, limit, unit: "bp", retryAfter: 1, detail: `There is no ${name} to compare the order with` }
+  }
+  const away = basisPoints(price, reference)
+  const measured = rule === "marketSlippage" ? (isBuy ? away : -away) : Math.abs(away)
+  if (!exceeds(measured, limit)) return undefined
+  const what = rule === "marketSlippage" ? `The order can trade beyond the ${name} by` : `The price is off the ${name} by`
+  return over(rule, what, Math.round(measured * 100) / 100, limit, "bp", leg)
+}
+
+/** Returns whether the rules of a policy need prices, for the given action. */
+export const needsPrices = (policy: Policy.Policy, { legs }: GuardedAction): boolean =>
+  legs.length > 0 && (
+    policy.orderNotional !== undefined || policy.actionNotional !== undefined || policy.priceBand !== undefined ||
+    policy.oracleBand !== undefined || policy.marketSlippage !== undefined || needsState(policy)
+  )
+
+/** Returns whether the rules of a policy need the account's positions and open orders. */
+export const needsState = (policy: Policy.Policy): boolean =>
+  policy.openNotional !== undefined || policy.positionNotional !== undefined || policy.totalNotional !== undefined
+
+/** Returns the orders that an action places in the known markets. */
+export const ordersIn = ({ legs }: GuardedAction, markets: Pick<Markets, "find">): ReadonlyArray<OpenOrder> =>
+  legs.flatMap((leg) => {
+    const market = markets.find(leg.asset)
+    return market === undefined ? [] : [{ ...leg, market }]
+  })
+
+/** Refuses what depends on the market of an order. */
+const ofOrders = (policy: Policy.Policy, { action, markets, now }: Situation): Violation | undefined => {
+  const limitAge = Policy.maxAge(policy)
+  const usesPrices = needsPrices(policy, action)
+  let total = 0
+  for (const [leg, order] of action.legs.entries()) {
+    const market = markets.find(order.asset)
+    if (market === undefined) {
+      if (policy.coins === undefined && !usesPrices) continue
+      return { rule: "coins", leg, retryAfter: 1, detail: `The asset ${order.asset} is not in the venue's lists` }
+    }
+    if (!Policy.includesCoin(policy, market.coin)) {
+      return { rule: "coins", leg, detail: `The policy does not name ${market.coin}` }
+    }
+    if (!usesPrices) continue
+    const age = markets.age(market.dex, now)
+    if (age > limitAge) {
+      if (order.isReduceOnly) continue
+      return tooOld("prices", age, limitAge)
+    }
+    const mid = markets.mid(market)
+    if (mid === undefined && order.price === undefined) {
+      return { rule: "orderNotional", leg, retryAfter: 1, detail: `${market.coin} has no price by which to measure the order` }
+    }
+    const worth = notional(order, mid ?? 0)
+    total += worth
+    if (policy.orderNotional !== undefined && exceeds(worth, policy.orderNotional)) {
+      return over("orderNotional", "The notional of the order is", worth, policy.orderNotional, market.quote, leg)
+    }
+    if (policy.actionNotional !== undefined && exceeds(total, policy.actionNotional)) {
+      return over("actionNotional", "The notional of the action is", total, policy.actionNotional, market.quote)
+    }
+    const far = order.kind === "limit"
+      ? (policy.priceBand === undefined ? undefined : farFrom("priceBand", leg, order, policy.priceBand, mid)) ??
+        (policy.oracleBand === undefined || market.base !== undefined
+          ? undefined
+          : farFrom("oracleBand", leg, order, policy.oracleBand, markets.oracle(market)))
+      : order.kind === "immediate" && policy.marketSlippage !== undefined
+      ? farFrom("marketSlippage", leg, order, policy.marketSlippage, mid)
+      : undefined
+    if (far !== undefined) return far
+  }
+  return undefined
+}
+
+const tooOld = (what: string, age: number, limit: number): Violation => ({
+  rule: "maxAge",
+  limit: limit / 1000,
+  unit: "s",
+  retryAfter: 1,
+  ...(Number.isFinite(age) ? { measured: Math.round(age) / 1000 } : {}),
+  detail: Number.isFinite(age)
+    ? `The ${what} are ${Math.round(age / 100) / 10} s old; the policy allows ${limit / 1000} s`
+    : `The ${what} could not be read`
+})
+
+/** Refuses what depends on the account: its rate, its open orders and its positions. */
+const ofAccount = (policy: Policy.Policy, situation: Situation): Violation | undefined => {
+  const { action, exposure, markets, now, priceOf, sentAt, stateAge } = situation
+  const { legs } = action
+  if (legs.length === 0) return undefined
+  if (policy.ordersPerMinute !== undefined && sentAt.length + legs.length > policy.ordersPerMinute) {
+    const oldest = sentAt[Math.max(0, sentAt.length + legs.length - policy.ordersPerMinute - 1)]
+    const wait = legs.length > policy.ordersPerMinute || oldest === undefined
+      ? {}
+      : { retryAfter: Math.max(1, Math.ceil((oldest + 60_000 - now) / 1000)) }
+    return {
+      ...over("ordersPerMinute", "With this action, new orders are", sentAt.length + legs.length, policy.ordersPerMinute, "per minute"),
+      ...wait
+    }
+  }
+  if (!needsState(policy) || legs.every(({ isReduceOnly }) => isReduceOnly)) return undefined
+  const limitAge = Policy.maxAge(policy)
+  if (exposure === undefined || stateAge > limitAge) return tooOld("positions and orders", stateAge, limitAge)
+  const added = ordersIn(action, markets)
+  for (const order of added) exposure.add(order, priceOf(order.market))
+  const found = ofExposure(policy, exposure, added, priceOf)
+  for (const order of added) exposure.add(order, priceOf(order.market), -1)
+  return found
+}
+
+const ofExposure = (
+  policy: Policy.Policy,
+  exposure: Exposure,
+  added: ReadonlyArray<OpenOrder>,
+  priceOf: (market: GuardedMarket) => number
+): Violation | undefined => {
+  for (const [leg, { isReduceOnly, market }] of added.entries()) {
+    if (isReduceOnly) continue
+    const limit = Policy.positionLimit(policy, market.coin)
+    const worst = exposure.worstPosition(market, priceOf(market))
+    if (limit !== undefined && exceeds(worst, limit)) {
+      return over("positionNotional", `If all orders fill, the position in ${market.coin} is`, worst, limit, market.quote, leg)
+    }
+  }
+  for (const quote of new Set(added.map(({ market }) => market.quote))) {
+    const open = exposure.openNotional(quote)
+    if (policy.openNotional !== undefined && exceeds(open, policy.openNotional)) {
+      return over("openNotional", "The notional of all open orders would be", open, policy.openNotional, quote)
+    }
+    const total = exposure.totalNotional(quote, priceOf, (coin) => Policy.includesCoin(policy, coin))
+    if (policy.totalNotional !== undefined && exceeds(total, policy.totalNotional)) {
+      return over("totalNotional", "If all orders fill, all positions together are", total, policy.totalNotional, quote)
+    }
+  }
+  return undefined
+}
+
+/** The rules whose measurement depends on an account's state, which a new read may change. */
+export const stateRules: ReadonlySet<string> = new Set(["maxAge", "openNotional", "positionNotional", "totalNotional"])
+
+/** Returns the first violation of a policy; `undefined` if the action is within all of its limits. */
+export const violation = (policy: Policy.Policy, situation: Situation): Violation | undefined =>
+  ofAction(policy, situation) ?? ofOrders(policy, situation) ?? ofAccount(policy, situation)
