@@ -21,6 +21,7 @@ import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
@@ -129,6 +130,8 @@ interface Reserved {
   readonly identity: Pick<Admitted, "nonce" | "signer">
   readonly orders: ReadonlyArray<Rules.OpenOrder>
   state: "sent" | "settled" | "unknown"
+  /** The exposure to which the orders were added. */
+  readonly exposure: Rules.Exposure | undefined
   /** The time at which the outcome became known. */
   settledAt: number
 }
@@ -150,7 +153,10 @@ interface GuardedAccount {
   sentAt: Array<number>
   view: View | undefined
   exposure: Rules.Exposure | undefined
+  /** The prices with which the exposure was made. */
+  prices: (market: Markets.GuardedMarket) => number
   builtAt: number
+  isRefreshing: boolean
 }
 
 /** Milliseconds by which the venue's state can lag behind its response to an action. */
@@ -164,6 +170,8 @@ const roleFor = 10 * 60_000
 
 /** How long it is known that the venue knows no account of a signer. */
 const missingFor = 2000
+
+const nothing: ReadonlySet<never> = new Set()
 
 const maxSigners = 10_000
 const maxAccounts = 10_000
@@ -186,6 +194,18 @@ const TwapStatus = Schema.Struct({
 })
 const decodeTwaps = Schema.decodeUnknownOption(Schema.Array(TwapStatus))
 
+/** Returns prices that do not change: the first of each market. */
+const fixed = (priceOf: (market: Markets.GuardedMarket) => number): (market: Markets.GuardedMarket) => number => {
+  const prices = new Map<string, number>()
+  return (market) => {
+    const known = prices.get(market.coin)
+    if (known !== undefined) return known
+    const price = priceOf(market)
+    prices.set(market.coin, price)
+    return price
+  }
+}
+
 /** What the guard needs besides policies. */
 export interface Options {
   readonly policies: Policy.Policies
@@ -198,6 +218,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const { info, log } = options
   const clock = yield* Clock.Clock
   const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context())
   const markets = Markets.make(info)
   const accounts = new Map<string, GuardedAccount>()
   const roles = new Map<string, { readonly account: Encoding.Address | undefined; readonly until: number }>()
@@ -222,7 +243,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       sentAt: [],
       view: undefined,
       exposure: undefined,
-      builtAt: 0
+      prices: () => 0,
+      builtAt: 0,
+      isRefreshing: false
     }
     accounts.set(address, account)
     return account
@@ -235,21 +258,22 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       ...(policy === undefined ? {} : { policy })
     })
 
-  /** Returns the account of a signer; `undefined` if the venue knows none. */
-  const masterOf = Effect.fnUntraced(function*(signer: Encoding.Address) {
-    const known = roles.get(signer)
-    if (known !== undefined && known.until > now()) return known.account
+  const readRole = Effect.fnUntraced(function*(signer: Encoding.Address) {
     const { data, role } = yield* info.userRole({ user: signer })
     const master = data?.user ?? undefined
     const ofAgent = master === undefined ? undefined : Encoding.lowerCase(master)
     const account = role === "missing" ? undefined : role === "agent" ? ofAgent : signer
-    if (roles.size >= maxSigners) roles.delete(roles.keys().next().value ?? "")
+    if (roles.size >= maxSigners) roles.delete(roles.keys().next().value ?? signer)
     roles.set(signer, { account, until: now() + (account === undefined ? missingFor : roleFor) })
-    return account
   })
 
   const priceOf = ({ view }: GuardedAccount) => (market: Markets.GuardedMarket): number =>
     markets.mid(market) ?? view?.values.get(market.coin) ?? 0
+
+  /** Adds reserved orders to an account's exposure, or removes them, at the prices with which the exposure was made. */
+  const count = (account: GuardedAccount, orders: ReadonlyArray<Rules.OpenOrder>, sign: 1 | -1): void => {
+    for (const order of orders) account.exposure?.add(order, account.prices(order.market), sign)
+  }
 
   /** Returns what the account has and what its open and reserved orders can lead to, at the current prices. */
   const exposureOf = (account: GuardedAccount): Rules.Exposure | undefined => {
@@ -257,11 +281,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (view === undefined) return undefined
     if (account.exposure !== undefined && now() - account.builtAt < refreshAfter) return account.exposure
     const exposure = new Rules.Exposure()
-    const price = priceOf(account)
+    const price = fixed(priceOf(account))
     for (const [market, size] of view.positions) exposure.setPosition(market, size)
     for (const order of view.orders) exposure.add(order, price(order.market))
     for (const { orders } of reserved.values()) for (const order of orders) exposure.add(order, price(order.market))
     account.exposure = exposure
+    account.prices = price
     account.builtAt = now()
     return exposure
   }
@@ -344,7 +369,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return account.sentAt
   }
 
-  /** What is known of an action before it is judged. */
+  /** An action with its account and the policies that apply to it. */
   interface Prepared {
     readonly admitted: Admitted
     readonly action: GuardedAction.GuardedAction
@@ -352,6 +377,16 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     readonly selected: ReadonlyArray<Policy.Policy>
     readonly needsState: boolean
   }
+
+  /** What the guard knows of an action: enough to judge it, that it passes or is refused, or what has to be read first. */
+  type Looked =
+    | { readonly _tag: "Passes" }
+    | { readonly _tag: "Refused"; readonly violation: PolicyViolation }
+    | { readonly _tag: "Ready"; readonly prepared: Prepared }
+    | { readonly _tag: "Missing"; readonly what: Reading; readonly read: Effect.Effect<void> }
+
+  /** What the guard reads, in this order, and at most once for an action. */
+  type Reading = "role" | "names" | "prices" | "state"
 
   const isIdle = (): boolean => policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
 
@@ -365,78 +400,93 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     }
   }
 
-  const unknownAccount = (detail: string, retryAfter?: number): Rules.Violation => ({
-    rule: "account",
-    detail,
-    ...(retryAfter === undefined ? {} : { retryAfter })
+  const refused = (violation: Rules.Violation, account?: Encoding.Address): Looked => ({
+    _tag: "Refused",
+    violation: refuse(violation, account)
   })
 
-  /** Finds the account on which an action acts, and its policies. Returns `undefined` if the action just passes. */
-  const prepare = Effect.fnUntraced(function*(admitted: Admitted) {
-    const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
-    if (isIdle() || Policy.harmlessActions.has(type)) return undefined
-    const { signer } = admitted
-    const action = GuardedAction.read(admitted)
+  /** Returns the account of a signer, and whether it is known at the moment. */
+  const roleOf = (signer: Encoding.Address) => {
+    const known = roles.get(signer)
+    return known !== undefined && known.until > now() ? known : undefined
+  }
+
+  /** Finds the account on which an action acts and its policies, or what has to be read before. */
+  const look = (
+    admitted: Admitted,
+    action: GuardedAction.GuardedAction | undefined,
+    caller: string,
+    tried: ReadonlySet<Reading>
+  ): Looked => {
+    const { actionType, signer } = admitted
     if (signer === undefined) {
-      return yield* refuse({ rule: "signature", detail: "The signature recovers to nobody, so no policy can be selected" })
+      return refused({ rule: "signature", detail: "The signature recovers to nobody, so no policy can be selected" })
     }
     if (action === undefined) {
-      return yield* refuse({ rule: "actions", detail: `The members of this ${type} cannot be read, so no rule can judge it` })
+      return refused({
+        rule: "actions",
+        detail: `The members of this ${actionType.slice(0, 64)} cannot be read, so no rule can judge it`
+      })
     }
-    const caller = yield* CurrentCaller
-    const found = action.multiSigUser === undefined && !action.isSignedByAccount
-      ? yield* Effect.option(Effect.provideService(masterOf(signer), CurrentCaller, background("guard")))
-      : Option.some(action.multiSigUser ?? signer)
-    const master = Option.getOrUndefined(found)
+    const isOwn = action.multiSigUser !== undefined || action.isSignedByAccount
+    const role = isOwn ? { account: action.multiSigUser ?? signer } : roleOf(signer)
+    if (role === undefined) {
+      if (!tried.has("role")) return { _tag: "Missing", what: "role", read: Effect.ignore(readRole(signer)) }
+      return Rules.isReducing(action)
+        ? { _tag: "Passes" }
+        : refused({
+          rule: "account",
+          retryAfter: 1,
+          detail: "The account of the signer cannot be read from the venue at the moment"
+        })
+    }
+    const master = role.account
+    if (master === undefined) return refused({ rule: "account", detail: "The venue knows no account of this signer" })
     const address = action.vault ?? master
-    if (address === undefined || (master === undefined && Option.isSome(found))) {
-      if (Option.isNone(found) && Rules.isReducing(action)) return undefined
-      return yield* refuse(
-        Option.isNone(found)
-          ? unknownAccount("The account of the signer cannot be read from the venue at the moment", 1)
-          : unknownAccount("The venue knows no account of this signer")
-      )
-    }
     // an action that does not trade can act on the signer's account, whatever vault it names
-    const others = master === undefined || master === address || Policy.tradingActions.has(action.type) ? [] : [master]
-    const selected = [...new Set([address, ...others].flatMap((each) => Policy.select(policies, each, caller.id)))]
-    if (selected.length === 0 && policies.otherAccounts === "refuse") {
-      return yield* refuse(unknownAccount("No policy names this account"), address)
+    const both = master === address || Policy.tradingActions.has(action.type) ? [address] : [address, master]
+    const selected = both.length === 1
+      ? Policy.select(policies, address, caller)
+      : [...new Set(both.flatMap((each) => Policy.select(policies, each, caller)))]
+    if (selected.length === 0) {
+      if (policies.otherAccounts === "refuse") return refused({ rule: "account", detail: "No policy names this account" }, address)
+      if (halts.size === 0) return { _tag: "Passes" }
     }
-    if (selected.length === 0 && halts.size === 0) return undefined
-    const account = accountFor(address)
-    const assets = action.legs.map(({ asset }) => asset)
-    yield* ready(account, action, assets, selected)
-    return { admitted, action, account, selected, needsState: selected.some(Rules.needsState) }
-  })
+    const prepared = { admitted, action, account: accountFor(address), selected, needsState: selected.some(Rules.needsState) }
+    return lookAtMarkets(prepared, tried) ?? { _tag: "Ready", prepared }
+  }
 
-  /** Reads the names, the prices and the account's state that the policies need. */
-  const ready = Effect.fnUntraced(
-    function*(
-      account: GuardedAccount,
-      action: GuardedAction.GuardedAction,
-      assets: ReadonlyArray<number>,
-      selected: ReadonlyArray<Policy.Policy>
-    ) {
-      const usesPrices = selected.some((policy) => Rules.needsPrices(policy, action))
-      if (usesPrices || halts.size > 0 || selected.some(({ coins }) => coins !== undefined)) {
-        yield* markets.ensureNames(assets, now())
-      }
-      if (!usesPrices) return
-      const dexes = new Set(assets.flatMap((asset) => markets.find(asset)?.dex ?? []))
-      for (const dex of [...dexes, ...selected.flatMap(Policy.dexesIn)]) {
-        if (account.dexes.has(dex)) continue
-        account.dexes.add(dex)
-        account.view = undefined
-      }
-      yield* markets.ensurePrices(dexes, selected.some(({ oracleBand }) => oracleBand !== undefined), now())
-      if (!selected.some(Rules.needsState) || Rules.isReducing(action)) return
-      const age = now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY)
-      if (age > Math.min(...selected.map(Policy.maxAge)) / 2) yield* refresh(account, now())
-      else if (account.reserved.size > 0 && age > settleFor) yield* Effect.forkIn(refresh(account, now()), scope)
-    },
-    Effect.provideService(CurrentCaller, background("guard"))
-  )
+  /** Returns what has to be read of the markets and of the account before an action can be judged. */
+  const lookAtMarkets = (
+    { account, action, needsState, selected }: Prepared,
+    tried: ReadonlySet<Reading>
+  ): Looked | undefined => {
+    const { legs } = action
+    if (legs.length === 0) return undefined
+    const time = now()
+    const usesPrices = selected.some((policy) => Rules.needsPrices(policy, action))
+    const needsNames = usesPrices || halts.size > 0 || selected.some(({ coins }) => coins !== undefined)
+    if (needsNames && !tried.has("names") && legs.some(({ asset }) => markets.find(asset) === undefined)) {
+      return { _tag: "Missing", what: "names", read: markets.ensureNames(legs.map(({ asset }) => asset), time) }
+    }
+    if (!usesPrices) return undefined
+    const dexes = new Set(legs.flatMap(({ asset }) => markets.find(asset)?.dex ?? []))
+    const needsOracle = selected.some(({ oracleBand }) => oracleBand !== undefined)
+    if (!tried.has("prices") && markets.isDue(dexes, needsOracle, time)) {
+      return { _tag: "Missing", what: "prices", read: markets.ensurePrices(dexes, needsOracle, time) }
+    }
+    if (!needsState || Rules.isReducing(action)) return undefined
+    for (const dex of [...dexes, ...selected.flatMap(Policy.dexesIn)]) {
+      if (account.dexes.has(dex)) continue
+      account.dexes.add(dex)
+      account.view = undefined
+    }
+    const age = time - (account.view?.readAt ?? Number.NEGATIVE_INFINITY)
+    const limit = Math.min(...selected.map(Policy.maxAge)) / 2
+    return !tried.has("state") && age > limit
+      ? { _tag: "Missing", what: "state", read: refresh(account, time) }
+      : undefined
+  }
 
   /** Returns the first violation of the policies. */
   const decide = ({ account, action, selected }: Prepared): PolicyViolation | undefined => {
@@ -446,8 +496,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       action,
       account: account.address,
       markets,
-      priceOf: priceOf(account),
       exposure: exposureOf(account),
+      priceOf: account.prices,
       stateAge: now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY),
       wallTime: clock.currentTimeMillisUnsafe(),
       now: now(),
@@ -495,7 +545,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
           entry.settledAt = now()
         } else if (!isRepeat && account.reserved.get(fingerprint) === entry) {
           account.reserved.delete(fingerprint)
-          account.exposure = undefined
+          if (entry.exposure === account.exposure) count(account, entry.orders, -1)
+          else account.exposure = undefined
         }
       }
     }
@@ -509,34 +560,83 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const time = now()
     if (action.legs.length > 0) account.sentAt.push(...action.legs.map(() => time))
     const orders = needsState ? Rules.ordersIn(action, markets) : []
-    const entry: Reserved = { identity: { nonce, signer }, orders, state: "sent", settledAt: 0 }
+    const { exposure } = account
+    const entry: Reserved = { identity: { nonce, signer }, orders, state: "sent", exposure, settledAt: 0 }
     if (orders.length > 0) {
       account.reserved.set(fingerprint, entry)
-      const price = priceOf(account)
-      for (const order of orders) account.exposure?.add(order, price(order.market))
+      count(account, orders, 1)
     }
     return reservation(account, fingerprint, entry, false)
   }
 
-  const judge = Effect.fnUntraced(function*(admitted: Admitted, isDryRun: boolean) {
-    const prepared = yield* prepare(admitted).pipe(Effect.catch((violation) => record(violation, admitted)))
-    if (prepared === undefined) return undefined
-    const { account, needsState } = prepared
-    let violation = decideAgain(prepared)
-    const isOld = now() - (account.view?.readAt ?? 0) > refreshAfter
-    if (violation !== undefined && needsState && isOld && Rules.stateRules.has(violation.rule)) {
-      // what the account's state does not show yet may have ended by now
+  /** Reads what is missing, until the action can be judged. */
+  const lookUp = Effect.fnUntraced(function*(
+    admitted: Admitted,
+    action: GuardedAction.GuardedAction | undefined,
+    caller: string
+  ) {
+    const tried = new Set<Reading>()
+    let looked = look(admitted, action, caller, tried)
+    while (looked._tag === "Missing") {
+      tried.add(looked.what)
+      yield* Effect.provideService(looked.read, CurrentCaller, background("guard"))
+      looked = look(admitted, action, caller, tried)
+    }
+    return looked
+  })
+
+  /** Judges an action again after its account's state was read, because the state may have refused it. */
+  const judgeAnew = Effect.fnUntraced(function*(prepared: Prepared, first: PolicyViolation) {
+    const { account } = prepared
+    let violation: PolicyViolation | undefined = first
+    if (now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY) > refreshAfter) {
       yield* refresh(account, now())
       violation = decideAgain(prepared)
     }
-    if (violation !== undefined && account.reserved.size > 0 && Rules.stateRules.has(violation.rule)) {
-      // by then, the effects of what was just sent are in the account's state
-      yield* Effect.forkIn(Effect.delay(refresh(account, now() + settleFor), settleFor), scope)
-      violation = new PolicyViolation({ ...violation, retryAfter: Math.ceil(settleFor / 1000) + 1 })
-    }
-    if (violation !== undefined) return yield* isDryRun ? violation : record(violation, admitted)
-    return isDryRun ? undefined : hold(prepared)
+    if (violation === undefined || account.reserved.size === 0 || !Rules.stateRules.has(violation.rule)) return violation
+    // by then, the effects of what was just sent are in the account's state
+    yield* Effect.forkIn(Effect.delay(refresh(account, now() + settleFor), settleFor), scope)
+    return new PolicyViolation({ ...violation, retryAfter: Math.ceil(settleFor / 1000) + 1 })
   })
+
+  /** Judges an action, and reserves what it can lead to if it passes. */
+  const conclude = (looked: Exclude<Looked, { readonly _tag: "Missing" }>, admitted: Admitted, isDryRun: boolean) => {
+    const fail = (violation: PolicyViolation) => isDryRun ? Effect.fail(violation) : record(violation, admitted)
+    if (looked._tag === "Passes") return Effect.undefined
+    if (looked._tag === "Refused") return fail(looked.violation)
+    const { prepared } = looked
+    // nothing can happen between a decision and its reservation
+    const pass = () => isDryRun ? undefined : hold(prepared)
+    const violation = decideAgain(prepared)
+    if (violation === undefined) {
+      refreshSoon(prepared)
+      return Effect.succeed(pass())
+    }
+    return prepared.needsState && Rules.stateRules.has(violation.rule)
+      ? Effect.flatMap(judgeAnew(prepared, violation), (again) => again === undefined ? Effect.succeed(pass()) : fail(again))
+      : fail(violation)
+  }
+
+  /** Reads the state of an account in the background while it has reservations that may have ended. */
+  const refreshSoon = ({ account, needsState }: Prepared): void => {
+    const age = now() - (account.view?.readAt ?? 0)
+    if (!needsState || account.reserved.size === 0 || age <= settleFor || account.isRefreshing) return
+    account.isRefreshing = true
+    const done = Effect.sync(() => void (account.isRefreshing = false))
+    Fiber.runIn(fork(Effect.ensuring(refresh(account, now()), done)), scope)
+  }
+
+  const judge = (admitted: Admitted, isDryRun: boolean): Effect.Effect<Reservation | undefined, PolicyViolation> =>
+    Effect.contextWith((context: Context.Context<never>) => {
+      const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
+      if (isIdle() || Policy.harmlessActions.has(type)) return Effect.undefined
+      const { id } = Context.get(context, CurrentCaller)
+      const action = GuardedAction.read(admitted)
+      const looked = look(admitted, action, id, nothing)
+      return looked._tag === "Missing"
+        ? Effect.flatMap(lookUp(admitted, action, id), (found) => conclude(found, admitted, isDryRun))
+        : conclude(looked, admitted, isDryRun)
+    })
 
   const useOf = (account: GuardedAccount): AccountUse => {
     const exposure = exposureOf(account)
@@ -554,7 +654,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         open: exposure.openNotional(quote),
         total: exposure.totalNotional(
           quote,
-          priceOf(account),
+          account.prices,
           (coin) => own.every((policy) => Policy.includesCoin(policy, coin))
         )
       }))

@@ -160,6 +160,11 @@ export const make = (info: Queries) => {
     /** Reads the names of the perpetuals of dexes, and of the spot pairs, once. */
     ensureLists: (names: Iterable<string>, now: number) =>
       Effect.forEach([...names, " spot"], (list) => ensureList(list, Number.NEGATIVE_INFINITY, now), { discard: true }),
+    /** Returns whether the prices of a dex are older than a second. */
+    isDue: (names: Iterable<string>, needsOracle: boolean, now: number): boolean => {
+      for (const dex of names) if (isDue(dex, needsOracle, now)) return true
+      return false
+    },
     /** Reads the prices of dexes that are older than a second. Their age tells if they cannot be read. */
     ensurePrices: (names: Iterable<string>, needsOracle: boolean, now: number) =>
       Effect.forEach(

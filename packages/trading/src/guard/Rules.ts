@@ -146,8 +146,20 @@ const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const
 
 const dayNames: { readonly [short: string]: number } = { Sun: 0, Mon: 1, Tue: 2, Wed: 3, Thu: 4, Fri: 5, Sat: 6 }
 
+interface LocalTime {
+  readonly epochMinute: number
+  readonly day: number
+  readonly minute: number
+}
+
+// formatting a time takes as long as all other rules together, and the result is the same for a minute
+const localTimes = new Map<string, LocalTime>()
+
 /** Returns the day of the week and the minute of the day in a time zone. */
-const localTime = (zone: string, at: number): readonly [day: number, minute: number] => {
+const localTime = (zone: string, at: number): LocalTime => {
+  const epochMinute = Math.floor(at / 60_000)
+  const known = localTimes.get(zone)
+  if (known?.epochMinute === epochMinute) return known
   const parts = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     weekday: "short",
@@ -156,12 +168,18 @@ const localTime = (zone: string, at: number): readonly [day: number, minute: num
     hourCycle: "h23"
   }).formatToParts(at)
   const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? ""
-  return [dayNames[part("weekday")] ?? 0, Number(part("hour")) * 60 + Number(part("minute"))]
+  const local = {
+    epochMinute,
+    day: dayNames[part("weekday")] ?? 0,
+    minute: Number(part("hour")) * 60 + Number(part("minute"))
+  }
+  localTimes.set(zone, local)
+  return local
 }
 
 /** Returns the minutes until the hours begin; 0 within them. */
 export const minutesUntil = (hours: Policy.Hours, at: number): number => {
-  const [day, minute] = localTime(hours.zone, at)
+  const { day, minute } = localTime(hours.zone, at)
   const from = minutesOfDay(hours.from)
   const to = minutesOfDay(hours.to)
   const length = to > from ? to - from : to + 1440 - from
