@@ -10,6 +10,7 @@ import { spawnSync } from "node:child_process"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { makeAccounts } from "./bots.ts"
+import * as Guarded from "./guard.ts"
 import { mutants } from "./mutants.ts"
 import * as Once from "./once.ts"
 import * as Replicas from "./scenario.ts"
@@ -24,6 +25,7 @@ faults of a seed. Checks the promises of docs/reliability.md against the venue's
   --seed S       runs one seed, and prints its faults and its timeline
   --minutes M    runs seeds until M minutes have passed
   --once         runs only the path of a signed action, which takes a few milliseconds a seed
+  --guard        runs only replicas with policies for signed actions
   --mutants      instead, puts known faults into the code, one at a time, and counts the seeds that each needs to be found
   --mutant I     with --mutants: only the one with this number
   --help         this text
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     minutes: { type: "string" },
     once: { type: "boolean" },
+    guard: { type: "boolean" },
     mutants: { type: "boolean" },
     mutant: { type: "string" }
   }

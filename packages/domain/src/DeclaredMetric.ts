@@ -25,7 +25,7 @@ export const labels = {
   quota: "`requests`, `concurrent`, `weight` or `units`",
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
   route: "endpoint of the API contract, such as `exchange.submit`, or `other`",
-  rule: "name of a rule of a policy, or `account`, `halt`, `maxAge`, `signature`",
+  rule: "name of a rule of a policy, or `account`, `halt`, `maxAge`, `signature`, `store`",
   share: "`common`: units that every call can use; `actions`: these units and those reserved for signed actions",
   state: "`sent` or `unknown`; for settled actions: `accepted` or `neverArrived`",
   status: "HTTP status",

@@ -12,6 +12,7 @@ import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Guard from "@trigate/trading/guard/Guard"
+import { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as Policy from "@trigate/domain/actions/Policy"
 import * as Streams from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
@@ -114,7 +115,8 @@ const makeState = Effect.fnUntraced(function*(
     guard: yield* Guard.make({
       policies: first.policies ?? Policy.none,
       info: queries,
-      log: Context.get(services, ActionLog.ActionLog)
+      log: Context.get(services, ActionLog.ActionLog),
+      store: Option.getOrUndefined(yield* Effect.serviceOption(GuardStore))
     }),
     watched: { mirror, orders },
     shared,
@@ -248,6 +250,7 @@ export const layer = (
   const familiar = new Set<string>()
   return Layer.effect(Chains, Effect.flatMap(makeRateLimits, (limits) => make(inForce, familiar, limits))).pipe(
     Layer.provideMerge(layerStoreReadiness),
+    Layer.provide(Stores.guardStore(first, redis) ?? Layer.empty),
     Layer.provide(
       Layer.provide(
         ActionLog.layerNoting(familiar),

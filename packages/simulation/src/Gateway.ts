@@ -3,6 +3,7 @@
  * stores that the replicas share.
  */
 import * as CallerKeys from "@trigate/callers/CallerKeys"
+import type { Policies } from "@trigate/domain/actions/Policy"
 import * as Quotas from "@trigate/callers/Quotas"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import * as Listener from "@trigate/server/requests/Listener"
@@ -18,6 +19,7 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
+import type { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -42,6 +44,8 @@ export interface Stores {
   readonly replicaUse: Layer.Layer<ReplicaUse.ReplicaUse>
   readonly cache: Layer.Layer<ResponseCache.ResponseCache>
   readonly rateLimits: LiveChains.RateLimits
+  /** The store of guards. Default: a guard keeps its state in its process. */
+  readonly guard?: Layer.Layer<GuardStore>
 }
 
 /** Makes stores in the memory of one replica, which are lost when it is killed. */
@@ -62,6 +66,8 @@ export interface Options {
   readonly stores: Stores
   /** The settings, by environment variable. `TRIGATE_TRADING_API_URL` is the address of the venue. */
   readonly environment: { readonly [name: string]: string }
+  /** The policies by which signed actions are judged. Default: none. */
+  readonly policies?: Policies
 }
 
 const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =>
@@ -73,6 +79,7 @@ const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =
     Layer.succeed(SocketTransport, network.sockets(node)),
     Layer.succeed(MetadataFetch, { fetch: () => Effect.succeedNone }),
     stores.cache,
+    stores.guard ?? Layer.empty,
     FilterStore.layerMemory(),
     SharedTransactions.layer()
   )
@@ -152,12 +159,13 @@ const surroundings = Layer.mergeAll(
  */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { address, environment, network, node, stores } = options
-  const settings = yield* SettingsSources.load.pipe(
+  const loaded = yield* SettingsSources.load.pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromUnknown({ TRIGATE_ACCESS_LOG: "off", TRIGATE_HOSTS: "*", ...environment })
     )
   )
+  const settings = options.policies === undefined ? loaded : { ...loaded, policies: options.policies }
   const inForce = new Chains.SettingsInForce(settings)
   const familiar = new Set<string>()
   const chains = Layer.effect(Chains.Chains, LiveChains.make(inForce, familiar, stores.rateLimits)).pipe(

@@ -47,6 +47,9 @@ export * as Access from "./stores/Access.ts"
  */
 export * as EventLogs from "./stores/EventLogs.ts"
 
+/** The documents of guards that replicas share, in a simulated Redis. */
+export * as GuardDocuments from "./stores/GuardDocuments.ts"
+
 /**
  * The action log that replicas share, in a simulated Postgres: what the statements of `ActionLogSql` do, in TypeScript.
  * The conditions and the policy are those of production.

@@ -105,6 +105,12 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 /** The guard: lets a signed action pass only if the policies of its account allow it. */
 export * as Guard from "./guard/Guard.ts"
 
+/** Where guards keep what outlives a process and what replicas share: halts and reservations; also in Redis. */
+export * as GuardStore from "./guard/GuardStore.ts"
+
+/** The store of guards in a SQL database, SQLite or Postgres. */
+export * as GuardStoreSql from "./guard/GuardStoreSql.ts"
+
 /** The venue's streams: trades, books, bars, orders and fills as they happen. Gaps after lost connections are filled. */
 export * as Streams from "./streams/Streams.ts"
 

@@ -21,6 +21,7 @@ import { Exchange } from "@trigate/trading/Exchange"
 import * as Guard from "@trigate/trading/guard/Guard"
 import type { Unanswered } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -122,6 +123,15 @@ const toCallerKeys = (records: ReadonlyArray<KeyStore.KeyRecord>) =>
 
 const toIssuedKey = ({ key, record }: KeyStore.Issued) =>
   Effect.map(Clock.currentTimeMillis, (now): Admin.IssuedKey => ({ key, record: toCallerKey(record, now) }))
+
+/** Maps a failure of the store of halts: this replica has changed its halts, and the others do not know it yet. */
+const orReplicaFault = <A>(self: Effect.Effect<A, SharedStoreUnreachable>) =>
+  Effect.mapError(self, ({ detail }) =>
+    new UpstreamUnavailable({
+      upstream: "guard-store",
+      attempts: 1,
+      detail: `Done on this replica; the other replicas cannot be told yet, because the store is unreachable: ${detail}`
+    }))
 
 const usualOverlap = Duration.days(1)
 
@@ -231,7 +241,7 @@ const admin = HttpApiBuilder.group(
           ownPage.pipe(
             Effect.andThen(decodeTarget(request)),
             Effect.tap((target) => Effect.logWarning(`The operator halted ${Guard.printTarget(target)}`)),
-            Effect.flatMap(guard.halt),
+            Effect.flatMap((target) => orReplicaFault(guard.halt(target))),
             Effect.andThen(guard.status)
           )
         ))
@@ -241,7 +251,7 @@ const admin = HttpApiBuilder.group(
           ownPage.pipe(
             Effect.andThen(decodeTarget(request)),
             Effect.tap((target) => Effect.logWarning(`The operator ended the halt of ${Guard.printTarget(target)}`)),
-            Effect.flatMap(guard.resume),
+            Effect.flatMap((target) => orReplicaFault(guard.resume(target))),
             Effect.map((resumed) => ({ resumed }))
           )
         ))

@@ -10,6 +10,7 @@ import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import * as GuardStore from "@trigate/trading/guard/GuardStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
@@ -325,6 +326,24 @@ export const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.
     redis: () => QuotasRedis.layer({ prefix: `trigate:{quota:${settings.network}}:` }),
     postgres: () => import("./QuotasSql.ts").then(({ layer }) => layer({ prefix: `${settings.network}:` }))
   })
+
+/**
+ * Returns the store in which guards keep halts and reservations: Redis or the database, if one is configured. Otherwise
+ * a guard keeps them in its process.
+ */
+export const guardStore = (settings: Settings, redis: SharedBy): Layer.Layer<GuardStore.GuardStore> | undefined => {
+  const { network } = settings
+  if (Option.isSome(redis)) {
+    return Layer.provide(GuardStore.layerRedis({ prefix: `trigate:{guard:${network}}:` }), redis.value)
+  }
+  const database = findDatabase(settings)
+  return Option.isNone(database) ? undefined : Layer.provide(
+    Layer.unwrap(
+      Effect.map(Effect.promise(() => import("@trigate/trading/guard/GuardStoreSql")), ({ layer }) => layer({ network }))
+    ),
+    layerDatabase(database.value, "create")
+  )
+}
 
 /** Returns the store of account events. Clients that reconnect receive missed events from this store. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {

@@ -10,28 +10,26 @@
  * cannot be read, only actions that reduce risk pass. The actions in `Policy.harmlessActions` always pass.
  */
 import { innerAction } from "@trigate/domain/actions/Action"
-import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import * as Policy from "@trigate/domain/actions/Policy"
 import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { PolicyViolation } from "@trigate/domain/errors/GatewayError"
-import { parseCall } from "@trigate/domain/info/InfoOperations"
 import { counter } from "@trigate/domain/unstable/DeclaredMetric"
-import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as Semaphore from "effect/Semaphore"
 import { ActionLog } from "../actionLog/ActionLog.ts"
-import type { Settlement } from "../actionLog/LoggedAction.ts"
 import type { Admitted } from "../admission/Admission.ts"
 import { Info } from "../Info.ts"
+import * as GuardedAccounts from "./GuardedAccounts.ts"
 import * as GuardedAction from "./GuardedAction.ts"
+import * as GuardStore from "./GuardStore.ts"
 import * as Markets from "./Markets.ts"
 import * as Rules from "./Rules.ts"
 
@@ -69,16 +67,11 @@ export interface Status {
   readonly refusals: ReadonlyArray<Refusal>
 }
 
-/** What an action that passed can lead to, until {@link Reservation.end} and a later read of the account's state. */
-export interface Reservation {
-  /** Ends the reservation by the settlement of the attempt, or by the fact that nothing was sent. Only the first call counts. */
-  readonly end: (settlement: Settlement | "notSent") => void
-}
-
 /** The queries that the guard sends. */
 export type Queries =
+  & GuardedAccounts.Queries
   & Markets.Queries
-  & Pick<Info["Service"], "clearinghouseState" | "frontendOpenOrders" | "relay" | "spotClearinghouseState" | "userRole">
+  & Pick<Info["Service"], "userRole">
 
 /**
  * Decides which signed actions pass.
@@ -108,15 +101,18 @@ export class Guard extends Context.Service<Guard, {
    * Lets an action pass and reserves what it can lead to, or fails with the rule that refuses it. Returns `undefined` if
    * no policy applies to the action.
    */
-  readonly reserve: (admitted: Admitted) => Effect.Effect<Reservation | undefined, PolicyViolation>
+  readonly reserve: (admitted: Admitted) => Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation>
   /** Like `reserve`, without a reservation: what the guard would say now. */
   readonly check: (admitted: Admitted) => Effect.Effect<void, PolicyViolation>
   /** Replaces the policies at once. Reservations and rates stay. */
   readonly replace: (policies: Policy.Policies) => Effect.Effect<void>
-  /** Stops actions until `resume`. Actions that only reduce risk still pass. */
-  readonly halt: (target: Policy.HaltTarget) => Effect.Effect<void>
-  /** Ends a halt. Returns whether there was one. */
-  readonly resume: (target: Policy.HaltTarget) => Effect.Effect<boolean>
+  /**
+   * Stops actions until `resume`. Actions that only reduce risk still pass. Fails if the store of the replicas cannot be
+   * reached: this replica has halted, and tells the others when it can.
+   */
+  readonly halt: (target: Policy.HaltTarget) => Effect.Effect<void, SharedStoreUnreachable>
+  /** Ends a halt. Returns whether there was one. Fails like `halt`. */
+  readonly resume: (target: Policy.HaltTarget) => Effect.Effect<boolean, SharedStoreUnreachable>
   readonly status: Effect.Effect<Status>
 }>()("@trigate/trading/guard/Guard") {}
 
@@ -125,45 +121,6 @@ export const current: Effect.Effect<Guard["Service"] | undefined> = Effect.map(
   Effect.serviceOption(Guard),
   Option.getOrUndefined
 )
-
-interface Reserved {
-  readonly identity: Pick<Admitted, "nonce" | "signer">
-  readonly orders: ReadonlyArray<Rules.OpenOrder>
-  state: "sent" | "settled" | "unknown"
-  /** The exposure to which the orders were added. */
-  readonly exposure: Rules.Exposure | undefined
-  /** The time at which the outcome became known. */
-  settledAt: number
-}
-
-interface View {
-  readonly readAt: number
-  readonly positions: ReadonlyArray<readonly [market: Markets.GuardedMarket, size: number]>
-  readonly orders: ReadonlyArray<Rules.OpenOrder>
-  /** The venue's own valuation by coin, for a market without a mid price. */
-  readonly values: ReadonlyMap<string, number>
-}
-
-interface GuardedAccount {
-  readonly address: Encoding.Address
-  readonly lock: Semaphore.Semaphore
-  readonly reserved: Map<string, Reserved>
-  /** The builder dexes in which the account has sent orders. */
-  readonly dexes: Set<string>
-  sentAt: Array<number>
-  view: View | undefined
-  exposure: Rules.Exposure | undefined
-  /** The prices with which the exposure was made. */
-  prices: (market: Markets.GuardedMarket) => number
-  builtAt: number
-  isRefreshing: boolean
-}
-
-/** Milliseconds by which the venue's state can lag behind its response to an action. */
-const settleFor = 2000
-
-/** A refusal is never based on an account's state that is older, and reservations are not kept longer than needed. */
-const refreshAfter = 1000
 
 /** How long the account of a signer is known, in milliseconds. */
 const roleFor = 10 * 60_000
@@ -174,82 +131,46 @@ const missingFor = 2000
 const nothing: ReadonlySet<never> = new Set()
 
 const maxSigners = 10_000
-const maxAccounts = 10_000
 const maxRefusals = 50
+
+/** The time after which a replica knows what another one has halted. */
+const haltsEvery = "1 second"
+
+const decodeHalts = Schema.decodeEffect(Schema.fromJsonString(Schema.Array(Policy.HaltTarget)))
+
+const { settleFor } = GuardedAccounts
+
+const isViolation = Schema.is(PolicyViolation)
 
 /** Formats what a halt stops: an account, a coin, or `all`. */
 export const printTarget = (target: Policy.HaltTarget): string =>
   "account" in target ? target.account.toLowerCase() : "coin" in target ? target.coin : "all"
-
-const TwapStatus = Schema.Struct({
-  twapId: Schema.NullOr(Schema.Natural),
-  state: Schema.Struct({
-    coin: Schema.String,
-    side: Schema.Literals(["A", "B"]),
-    sz: Schema.String,
-    executedSz: Schema.String,
-    reduceOnly: Schema.Boolean
-  }),
-  status: Schema.Struct({ status: Schema.String })
-})
-const decodeTwaps = Schema.decodeUnknownOption(Schema.Array(TwapStatus))
-
-/** Returns prices that do not change: the first of each market. */
-const fixed = (priceOf: (market: Markets.GuardedMarket) => number): (market: Markets.GuardedMarket) => number => {
-  const prices = new Map<string, number>()
-  return (market) => {
-    const known = prices.get(market.coin)
-    if (known !== undefined) return known
-    const price = priceOf(market)
-    prices.set(market.coin, price)
-    return price
-  }
-}
 
 /** What the guard needs besides policies. */
 export interface Options {
   readonly policies: Policy.Policies
   readonly info: Queries
   readonly log: Pick<ActionLog["Service"], "find">
+  /** The store that replicas share, and that outlives a process. Default: none. */
+  readonly store?: GuardStore.GuardStore["Service"] | undefined
 }
 
 /** Makes the guard. */
 export const make = Effect.fnUntraced(function*(options: Options) {
-  const { info, log } = options
+  const { info, log, store } = options
   const clock = yield* Clock.Clock
   const scope = yield* Effect.scope
-  const fork = Effect.runForkWith(yield* Effect.context())
   const markets = Markets.make(info)
-  const accounts = new Map<string, GuardedAccount>()
+  const accounts = yield* GuardedAccounts.make({ info, log, markets, store })
   const roles = new Map<string, { readonly account: Encoding.Address | undefined; readonly until: number }>()
   const halts = new Map<string, Policy.HaltTarget>()
+  /** The changes of halts that the store does not have; `undefined` for a halt that has ended. */
+  const haltChanges = new Map<string, Policy.HaltTarget | undefined>()
+  /** False until the halts that were made before this process started are known. */
+  let areHaltsKnown = store === undefined
   let refusals: ReadonlyArray<Refusal> = []
   let { policies } = options
   const now = () => Encoding.monotonicMillis(clock)
-
-  const accountFor = (address: Encoding.Address): GuardedAccount => {
-    const known = accounts.get(address)
-    if (known !== undefined) return known
-    if (accounts.size >= maxAccounts) {
-      for (const [each, { reserved, sentAt }] of accounts) {
-        if (reserved.size === 0 && (sentAt.at(-1) ?? 0) + 60_000 < now()) accounts.delete(each)
-      }
-    }
-    const account: GuardedAccount = {
-      address,
-      lock: Semaphore.makeUnsafe(1),
-      reserved: new Map(),
-      dexes: new Set([""]),
-      sentAt: [],
-      view: undefined,
-      exposure: undefined,
-      prices: () => 0,
-      builtAt: 0,
-      isRefreshing: false
-    }
-    accounts.set(address, account)
-    return account
-  }
 
   const refuse = (violation: Rules.Violation, account?: Encoding.Address, policy?: string): PolicyViolation =>
     new PolicyViolation({
@@ -267,113 +188,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     roles.set(signer, { account, until: now() + (account === undefined ? missingFor : roleFor) })
   })
 
-  const priceOf = ({ view }: GuardedAccount) => (market: Markets.GuardedMarket): number =>
-    markets.mid(market) ?? view?.values.get(market.coin) ?? 0
-
-  /** Adds reserved orders to an account's exposure, or removes them, at the prices with which the exposure was made. */
-  const count = (account: GuardedAccount, orders: ReadonlyArray<Rules.OpenOrder>, sign: 1 | -1): void => {
-    for (const order of orders) account.exposure?.add(order, account.prices(order.market), sign)
-  }
-
-  /** Returns what the account has and what its open and reserved orders can lead to, at the current prices. */
-  const exposureOf = (account: GuardedAccount): Rules.Exposure | undefined => {
-    const { reserved, view } = account
-    if (view === undefined) return undefined
-    if (account.exposure !== undefined && now() - account.builtAt < refreshAfter) return account.exposure
-    const exposure = new Rules.Exposure()
-    const price = fixed(priceOf(account))
-    for (const [market, size] of view.positions) exposure.setPosition(market, size)
-    for (const order of view.orders) exposure.add(order, price(order.market))
-    for (const { orders } of reserved.values()) for (const order of orders) exposure.add(order, price(order.market))
-    account.exposure = exposure
-    account.prices = price
-    account.builtAt = now()
-    return exposure
-  }
-
-  const readTwaps = Effect.fnUntraced(function*(user: string) {
-    const call = yield* Effect.orDie(parseCall(Encoding.write({ type: "twapHistory", user }), "gateway", true))
-    const { json: { valueOrUndefined: value } } = yield* info.relay(call)
-    const latest = new Map(Option.getOrElse(decodeTwaps(value), () => []).toReversed().map((row) => [row.twapId, row]))
-    return [...latest.values()].filter(({ status }) => status.status === "activated").map(({ state }) => ({
-      market: markets.ofCoin(state.coin),
-      isBuy: state.side === "B",
-      size: Number(state.sz) - Number(state.executedSz),
-      isReduceOnly: state.reduceOnly
-    }))
-  })
-
-  /** Marks the reservations whose outcome the action log knows by now. */
-  const settleKnown = Effect.fnUntraced(function*(account: GuardedAccount) {
-    for (const entry of account.reserved.values()) {
-      const { nonce, signer } = entry.identity
-      if (entry.state !== "unknown" || signer === undefined) continue
-      const found = yield* Effect.option(log.find({ signer, nonce }))
-      if (Option.isNone(found) || found.value.some(isOpen)) continue
-      entry.state = "settled"
-      entry.settledAt = now()
-    }
-  })
-
-  const readView = Effect.fnUntraced(function*(account: GuardedAccount) {
-    yield* settleKnown(account)
-    const readAt = now()
-    const user = account.address
-    yield* markets.ensureLists(account.dexes, readAt)
-    yield* markets.ensurePrices(account.dexes, false, readAt)
-    const positions: Array<readonly [Markets.GuardedMarket, number]> = []
-    const values = new Map<string, number>()
-    const orders: Array<Rules.OpenOrder> = [...yield* readTwaps(user)]
-    for (const dex of account.dexes) {
-      const { assetPositions } = yield* info.clearinghouseState({ user, dex })
-      for (const { position: { coin, positionValue, szi } } of assetPositions) {
-        positions.push([markets.ofCoin(coin), Number(szi)])
-        values.set(coin, Math.abs(Number(positionValue) / Number(szi)))
-      }
-      for (const order of yield* info.frontendOpenOrders({ user, dex })) {
-        const price = Math.max(Number(order.limitPx), order.isTrigger ? Number(order.triggerPx) : 0)
-        orders.push({
-          market: markets.ofCoin(order.coin),
-          isBuy: order.side === "B",
-          size: Number(order.sz),
-          price,
-          isReduceOnly: order.reduceOnly
-        })
-      }
-    }
-    for (const { coin, total } of (yield* info.spotClearinghouseState({ user })).balances) {
-      for (const market of markets.ofBase(coin)) positions.push([market, Number(total)])
-    }
-    account.view = { readAt, positions, orders, values }
-    for (const [fingerprint, { settledAt, state }] of account.reserved) {
-      if (state === "settled" && settledAt + settleFor <= readAt) account.reserved.delete(fingerprint)
-    }
-    account.exposure = undefined
-  })
-
-  /** Reads the state of an account that was not read since a time. Its age tells if it cannot be read. */
-  const refresh = (account: GuardedAccount, since: number) =>
-    account.lock.withPermits(1)(
-      Effect.suspend(() =>
-        account.view !== undefined && account.view.readAt >= since ? Effect.void : Effect.ignore(readView(account))
-      )
-    ).pipe(
-      Effect.provideService(CurrentCaller, background("guard")),
-      Effect.provideService(ResponseCache.MaxAge, refreshAfter / 1000)
-    )
-
-  const recentOrders = (account: GuardedAccount): ReadonlyArray<number> => {
-    const since = now() - 60_000
-    const { sentAt } = account
-    if ((sentAt[0] ?? Number.POSITIVE_INFINITY) <= since) account.sentAt = sentAt.filter((time) => time > since)
-    return account.sentAt
-  }
-
   /** An action with its account and the policies that apply to it. */
   interface Prepared {
     readonly admitted: Admitted
     readonly action: GuardedAction.GuardedAction
-    readonly account: GuardedAccount
+    readonly account: GuardedAccounts.GuardedAccount
     readonly selected: ReadonlyArray<Policy.Policy>
     readonly needsState: boolean
   }
@@ -391,7 +210,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const isIdle = (): boolean => policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
 
   const halted = (action: GuardedAction.GuardedAction, account: string): Rules.Violation | undefined => {
-    if (halts.size === 0 || Rules.isReducing(action)) return undefined
+    if (Rules.isReducing(action)) return undefined
+    if (!areHaltsKnown) {
+      return { rule: "store", retryAfter: 1, detail: "It is not known yet whether the operator has halted trading" }
+    }
+    if (halts.size === 0) return undefined
     const coins = action.legs.flatMap(({ asset }) => markets.find(asset)?.coin ?? [])
     const stopped = ["all", account, ...coins].find((each) => halts.has(each))
     return stopped === undefined ? undefined : {
@@ -452,7 +275,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       if (policies.otherAccounts === "refuse") return refused({ rule: "account", detail: "No policy names this account" }, address)
       if (halts.size === 0) return { _tag: "Passes" }
     }
-    const prepared = { admitted, action, account: accountFor(address), selected, needsState: selected.some(Rules.needsState) }
+    const prepared = { admitted, action, account: accounts.find(address), selected, needsState: selected.some(Rules.needsState) }
     return lookAtMarkets(prepared, tried) ?? { _tag: "Ready", prepared }
   }
 
@@ -484,7 +307,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const age = time - (account.view?.readAt ?? Number.NEGATIVE_INFINITY)
     const limit = Math.min(...selected.map(Policy.maxAge)) / 2
     return !tried.has("state") && age > limit
-      ? { _tag: "Missing", what: "state", read: refresh(account, time) }
+      ? { _tag: "Missing", what: "state", read: accounts.refresh(account, time) }
       : undefined
   }
 
@@ -496,12 +319,15 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       action,
       account: account.address,
       markets,
-      exposure: exposureOf(account),
+      exposure: accounts.exposure(account),
       priceOf: account.prices,
-      stateAge: now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY),
+      stateAge: accounts.isBehind(account)
+        ? Number.POSITIVE_INFINITY
+        : now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY),
       wallTime: clock.currentTimeMillisUnsafe(),
       now: now(),
-      sentAt: recentOrders(account)
+      orders: accounts.orders(account),
+      waitFor: (more, limit) => accounts.wait(account, more, limit)
     }
     for (const policy of selected) {
       const violation = Rules.violation(policy, situation)
@@ -511,17 +337,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   /** Judges an action that may be sent again: what an earlier attempt has reserved is not counted twice. */
-  const decideAgain = (prepared: Prepared): PolicyViolation | undefined => {
-    const { account, admitted: { fingerprint } } = prepared
-    const earlier = account.reserved.get(fingerprint)
-    if (earlier === undefined) return decide(prepared)
-    account.reserved.delete(fingerprint)
-    account.exposure = undefined
-    const found = decide(prepared)
-    account.reserved.set(fingerprint, earlier)
-    account.exposure = undefined
-    return found
-  }
+  const decideAgain = (prepared: Prepared): PolicyViolation | undefined =>
+    accounts.without(prepared.account, prepared.admitted.fingerprint, () => decide(prepared))
 
   const record = Effect.fnUntraced(function*(violation: PolicyViolation, { actionType }: Admitted) {
     const caller = yield* CurrentCaller
@@ -532,42 +349,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return yield* violation
   })
 
-  const reservation = (account: GuardedAccount, fingerprint: string, entry: Reserved, isRepeat: boolean): Reservation => {
-    let isEnded = false
-    return {
-      end: (settlement) => {
-        if (isEnded) return
-        isEnded = true
-        if (settlement === "unknown") {
-          if (entry.state === "sent") entry.state = "unknown"
-        } else if (settlement === "accepted") {
-          entry.state = "settled"
-          entry.settledAt = now()
-        } else if (!isRepeat && account.reserved.get(fingerprint) === entry) {
-          account.reserved.delete(fingerprint)
-          if (entry.exposure === account.exposure) count(account, entry.orders, -1)
-          else account.exposure = undefined
-        }
-      }
-    }
-  }
-
   /** Reserves what an action can lead to. */
-  const hold = ({ account, action, admitted, needsState }: Prepared): Reservation => {
-    const { fingerprint, nonce, signer } = admitted
-    const earlier = account.reserved.get(fingerprint)
-    if (earlier !== undefined) return reservation(account, fingerprint, earlier, true)
-    const time = now()
-    if (action.legs.length > 0) account.sentAt.push(...action.legs.map(() => time))
-    const orders = needsState ? Rules.ordersIn(action, markets) : []
-    const { exposure } = account
-    const entry: Reserved = { identity: { nonce, signer }, orders, state: "sent", exposure, settledAt: 0 }
-    if (orders.length > 0) {
-      account.reserved.set(fingerprint, entry)
-      count(account, orders, 1)
-    }
-    return reservation(account, fingerprint, entry, false)
-  }
+  const hold = ({ account, action, admitted, needsState }: Prepared): GuardedAccounts.Reservation =>
+    accounts.hold(account, admitted, needsState ? Rules.ordersIn(action, markets) : [], action.legs.length)
 
   /** Reads what is missing, until the action can be judged. */
   const lookUp = Effect.fnUntraced(function*(
@@ -589,14 +373,35 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const judgeAnew = Effect.fnUntraced(function*(prepared: Prepared, first: PolicyViolation) {
     const { account } = prepared
     let violation: PolicyViolation | undefined = first
-    if (now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY) > refreshAfter) {
-      yield* refresh(account, now())
+    if (now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY) > GuardedAccounts.refreshAfter) {
+      yield* accounts.refresh(account, now())
       violation = decideAgain(prepared)
     }
-    if (violation === undefined || account.reserved.size === 0 || !Rules.stateRules.has(violation.rule)) return violation
+    if (violation === undefined || account.reservations.entries.size === 0) return violation
     // by then, the effects of what was just sent are in the account's state
-    yield* Effect.forkIn(Effect.delay(refresh(account, now() + settleFor), settleFor), scope)
+    yield* Effect.forkIn(Effect.delay(accounts.refresh(account, now() + settleFor), settleFor), scope)
     return new PolicyViolation({ ...violation, retryAfter: Math.ceil(settleFor / 1000) + 1 })
+  })
+
+  const dependsOnState = ({ needsState }: Prepared, { rule }: PolicyViolation): boolean =>
+    needsState && Rules.stateRules.has(rule)
+
+  /** Reserves what an action can lead to in the store that replicas share, or refuses it. */
+  const holdShared = Effect.fnUntraced(function*(prepared: Prepared, shared: GuardStore.GuardStore["Service"]) {
+    const { account, selected } = prepared
+    const judged = accounts.holdShared(account, shared, () => decideAgain(prepared), () => hold(prepared))
+    const detail = "The store that the replicas share cannot be reached, so nothing can be reserved"
+    const orRefusal = Effect.orElseSucceed(judged, () =>
+      refuse({ rule: "store", retryAfter: 1, detail }, account.address, selected[0]?.name))
+    const held = yield* orRefusal
+    if (!isViolation(held)) {
+      if (prepared.needsState) accounts.refreshSoon(account)
+      return held
+    }
+    const again = dependsOnState(prepared, held) ? yield* judgeAnew(prepared, held) : held
+    if (again !== undefined) return yield* again
+    const last = yield* orRefusal
+    return isViolation(last) ? yield* last : last
   })
 
   /** Judges an action, and reserves what it can lead to if it passes. */
@@ -605,28 +410,22 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (looked._tag === "Passes") return Effect.undefined
     if (looked._tag === "Refused") return fail(looked.violation)
     const { prepared } = looked
+    if (store !== undefined && !isDryRun && prepared.selected.length > 0) {
+      return Effect.catch(holdShared(prepared, store), fail)
+    }
     // nothing can happen between a decision and its reservation
     const pass = () => isDryRun ? undefined : hold(prepared)
     const violation = decideAgain(prepared)
     if (violation === undefined) {
-      refreshSoon(prepared)
+      if (prepared.needsState) accounts.refreshSoon(prepared.account)
       return Effect.succeed(pass())
     }
-    return prepared.needsState && Rules.stateRules.has(violation.rule)
+    return dependsOnState(prepared, violation)
       ? Effect.flatMap(judgeAnew(prepared, violation), (again) => again === undefined ? Effect.succeed(pass()) : fail(again))
       : fail(violation)
   }
 
-  /** Reads the state of an account in the background while it has reservations that may have ended. */
-  const refreshSoon = ({ account, needsState }: Prepared): void => {
-    const age = now() - (account.view?.readAt ?? 0)
-    if (!needsState || account.reserved.size === 0 || age <= settleFor || account.isRefreshing) return
-    account.isRefreshing = true
-    const done = Effect.sync(() => void (account.isRefreshing = false))
-    Fiber.runIn(fork(Effect.ensuring(refresh(account, now()), done)), scope)
-  }
-
-  const judge = (admitted: Admitted, isDryRun: boolean): Effect.Effect<Reservation | undefined, PolicyViolation> =>
+  const judge = (admitted: Admitted, isDryRun: boolean): Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation> =>
     Effect.contextWith((context: Context.Context<never>) => {
       const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
       if (isIdle() || Policy.harmlessActions.has(type)) return Effect.undefined
@@ -638,27 +437,70 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         : conclude(looked, admitted, isDryRun)
     })
 
-  const useOf = (account: GuardedAccount): AccountUse => {
-    const exposure = exposureOf(account)
-    const quotes = new Set((account.view?.positions ?? []).map(([{ quote }]) => quote))
-    for (const { market } of account.view?.orders ?? []) quotes.add(market.quote)
-    for (const { orders } of account.reserved.values()) for (const { market } of orders) quotes.add(market.quote)
-    const own = policies.policies.filter((policy) => Policy.covers(policy, account.address))
+  const useOf = (account: GuardedAccounts.GuardedAccount): AccountUse => {
+    const { address, reservations, view } = account
+    const exposure = accounts.exposure(account)
+    const entries = [...reservations.entries.values()]
+    const quotes = new Set([
+      ...(view?.positions ?? []).map(([{ quote }]) => quote),
+      ...(view?.orders ?? []).map(({ market }) => market.quote),
+      ...entries.flatMap(({ orders }) => orders.map(({ market }) => market.quote))
+    ])
+    const own = policies.policies.filter((policy) => Policy.covers(policy, address))
+    const isTraded = (coin: string): boolean => own.every((policy) => Policy.includesCoin(policy, coin))
     return {
-      account: account.address,
+      account: address,
       policies: own.map(({ name }) => name),
-      orders: recentOrders(account).length,
-      reserved: account.reserved.size,
+      orders: accounts.orders(account),
+      reserved: entries.length,
       notional: exposure === undefined ? [] : [...quotes].map((quote) => ({
         quote,
         open: exposure.openNotional(quote),
-        total: exposure.totalNotional(
-          quote,
-          account.prices,
-          (coin) => own.every((policy) => Policy.includesCoin(policy, coin))
-        )
+        total: exposure.totalNotional(quote, account.prices, isTraded)
       }))
     }
+  }
+
+  const addHalt = (target: Policy.HaltTarget): void => void halts.set(printTarget(target), target)
+
+  /** Takes over the halts in the store, and stores the changes that it lacks. */
+  const syncHalts = Effect.fnUntraced(function*(shared: GuardStore.GuardStore["Service"]) {
+    for (;;) {
+      const document = yield* shared.get(GuardStore.haltsKey)
+      const stored = document === undefined ? [] : yield* Effect.orElseSucceed(decodeHalts(document.text), () => [])
+      const changes = new Map(haltChanges)
+      halts.clear()
+      for (const target of stored) addHalt(target)
+      for (const [name, target] of changes) {
+        if (target === undefined) halts.delete(name)
+        else addHalt(target)
+      }
+      areHaltsKnown = true
+      if (changes.size === 0) return
+      if (yield* shared.put(GuardStore.haltsKey, document?.version ?? 0, Encoding.stringify([...halts.values()]))) {
+        for (const [name, target] of changes) if (haltChanges.get(name) === target) haltChanges.delete(name)
+        return
+      }
+    }
+  })
+
+  /** Changes a halt in this process at once, and in the store. Fails if the other replicas cannot learn of it yet. */
+  const changeHalt = (target: Policy.HaltTarget, isHalted: boolean) =>
+    Effect.suspend(() => {
+      const name = printTarget(target)
+      const isChanged = halts.has(name) !== isHalted
+      if (isHalted) addHalt(target)
+      else halts.delete(name)
+      if (store === undefined) return Effect.succeed(isChanged)
+      haltChanges.set(name, isHalted ? target : undefined)
+      return Effect.as(syncHalts(store), isChanged)
+    })
+
+  if (store !== undefined) {
+    yield* Effect.ignore(syncHalts(store))
+    yield* Effect.forkScoped(
+      Effect.repeat(Effect.ignore(syncHalts(store)), Schedule.spaced(haltsEvery))
+    )
   }
 
   return Guard.of({
@@ -668,12 +510,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.sync(() => {
         policies = next
       }),
-    halt: (target) => Effect.sync(() => void halts.set(printTarget(target), target)),
-    resume: (target) => Effect.sync(() => halts.delete(printTarget(target))),
+    halt: (target) => Effect.asVoid(changeHalt(target, true)),
+    resume: (target) => changeHalt(target, false),
     status: Effect.sync(() => ({
       policies,
       halts: [...halts.values()],
-      accounts: [...accounts.values()].map(useOf),
+      accounts: [...accounts.all()].map(useOf),
       refusals
     }))
   })
@@ -725,5 +567,11 @@ export const layer = (
   { guard, policies = Policy.none }: GuardOptions = {}
 ): Layer.Layer<Guard, never, ActionLog | Info> =>
   guard === undefined
-    ? Layer.effect(Guard, Effect.flatMap(Effect.all([Info, ActionLog]), ([info, log]) => make({ policies, info, log })))
+    ? Layer.effect(
+      Guard,
+      Effect.gen(function*() {
+        const store = Option.getOrUndefined(yield* Effect.serviceOption(GuardStore.GuardStore))
+        return yield* make({ policies, info: yield* Info, log: yield* ActionLog, store })
+      })
+    )
     : Layer.succeed(Guard, guard)

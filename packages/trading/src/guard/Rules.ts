@@ -14,7 +14,7 @@ import type { GuardedMarket, Markets } from "./Markets.ts"
 
 /** A refusal: the rule, what was measured, what is allowed, and when the action may pass. */
 export interface Violation {
-  readonly rule: Policy.RuleName | "account" | "halt" | "maxAge" | "signature"
+  readonly rule: Policy.RuleName | "account" | "halt" | "maxAge" | "signature" | "store"
   readonly detail: string
   readonly measured?: number
   readonly limit?: number
@@ -109,8 +109,10 @@ export interface Situation {
   readonly wallTime: number
   /** Milliseconds of a clock that only moves forward. */
   readonly now: number
-  /** The times of the account's new orders in the last minute, oldest first, by {@link now}. */
-  readonly sentAt: ReadonlyArray<number>
+  /** The number of the account's new orders in the last 60 seconds. */
+  readonly orders: number
+  /** Returns the seconds until so many new orders are within a limit; `undefined` if they never are. */
+  readonly waitFor: (more: number, limit: number) => number | undefined
 }
 
 /**
@@ -349,17 +351,15 @@ const tooOld = (what: string, age: number, limit: number): Violation => ({
 
 /** Refuses what depends on the account: its rate, its open orders and its positions. */
 const ofAccount = (policy: Policy.Policy, situation: Situation): Violation | undefined => {
-  const { action, exposure, markets, now, priceOf, sentAt, stateAge } = situation
+  const { action, exposure, markets, orders, priceOf, stateAge, waitFor } = situation
   const { legs } = action
   if (legs.length === 0) return undefined
-  if (policy.ordersPerMinute !== undefined && sentAt.length + legs.length > policy.ordersPerMinute) {
-    const oldest = sentAt[Math.max(0, sentAt.length + legs.length - policy.ordersPerMinute - 1)]
-    const wait = legs.length > policy.ordersPerMinute || oldest === undefined
-      ? {}
-      : { retryAfter: Math.max(1, Math.ceil((oldest + 60_000 - now) / 1000)) }
+  const measured = orders + legs.length
+  if (policy.ordersPerMinute !== undefined && measured > policy.ordersPerMinute) {
+    const retryAfter = waitFor(legs.length, policy.ordersPerMinute)
     return {
-      ...over("ordersPerMinute", "With this action, new orders are", sentAt.length + legs.length, policy.ordersPerMinute, "per minute"),
-      ...wait
+      ...over("ordersPerMinute", "With this action, new orders are", measured, policy.ordersPerMinute, "per minute"),
+      ...(retryAfter === undefined ? {} : { retryAfter })
     }
   }
   if (!needsState(policy) || legs.every(({ isReduceOnly }) => isReduceOnly)) return undefined

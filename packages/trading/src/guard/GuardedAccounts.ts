@@ -1,0 +1,394 @@
+/**
+ * The accounts that the guard protects: their positions and open orders as the venue reports them, and what was reserved
+ * for actions whose effect the venue does not report yet.
+ */
+import { isOpen } from "@trigate/domain/actions/ActionRecord"
+import { background, CurrentCaller } from "@trigate/domain/Caller"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { parseCall } from "@trigate/domain/info/InfoOperations"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import type { ActionLog } from "../actionLog/ActionLog.ts"
+import type { Settlement } from "../actionLog/LoggedAction.ts"
+import type { Admitted } from "../admission/Admission.ts"
+import type { Info } from "../Info.ts"
+import type { GuardStore } from "./GuardStore.ts"
+import type * as Markets from "./Markets.ts"
+import { Reservations, type Reserved } from "./Reservations.ts"
+import * as Rules from "./Rules.ts"
+
+/** The queries by which the state of an account is read. */
+export type Queries = Pick<
+  Info["Service"],
+  "clearinghouseState" | "frontendOpenOrders" | "relay" | "spotClearinghouseState"
+>
+
+/** What an action that passed can lead to, until {@link Reservation.end} and a later read of the account's state. */
+export interface Reservation {
+  /** Ends the reservation by the settlement of the attempt, or by the fact that nothing was sent. Only the first call counts. */
+  readonly end: (settlement: Settlement | "notSent") => void
+}
+
+/** The state of an account at the venue. */
+interface View {
+  /** When the read began, in milliseconds of a clock that only moves forward. */
+  readonly readAt: number
+  /** The venue's time of the oldest part. */
+  readonly venueTime: number
+  readonly positions: ReadonlyArray<readonly [market: Markets.GuardedMarket, size: number]>
+  readonly orders: ReadonlyArray<Rules.OpenOrder>
+  /** The venue's own valuation by coin, for a market without a mid price. */
+  readonly values: ReadonlyMap<string, number>
+}
+
+/** An account that the guard protects. */
+export interface GuardedAccount {
+  readonly address: Encoding.Address
+  readonly reservations: Reservations
+  /** The builder dexes in which the account has sent orders. */
+  readonly dexes: Set<string>
+  view: View | undefined
+  exposure: Rules.Exposure | undefined
+  /** The prices with which the exposure was made. */
+  prices: (market: Markets.GuardedMarket) => number
+  builtAt: number
+  isRefreshing: boolean
+  isStoring: boolean
+  /** The reads of the account's state, one at a time. */
+  readonly reading: Semaphore.Semaphore
+  /** The changes of the stored reservations, one at a time. */
+  readonly storing: Semaphore.Semaphore
+}
+
+/** Milliseconds by which the venue's state can lag behind its response to an action. */
+export const settleFor = 2000
+
+/** A refusal is never based on a state that is older, in milliseconds. */
+export const refreshAfter = 1000
+
+/** Milliseconds after which a reservation of another process ends if its action is not in the action log. */
+const orphanedAfter = 60_000
+
+/** Milliseconds by which the changes of ended reservations wait for further ones before they are stored. */
+const gatherFor = 50
+
+const maxAccounts = 10_000
+
+const TwapStatus = Schema.Struct({
+  twapId: Schema.NullOr(Schema.Natural),
+  state: Schema.Struct({
+    coin: Schema.String,
+    side: Schema.Literals(["A", "B"]),
+    sz: Schema.String,
+    executedSz: Schema.String,
+    reduceOnly: Schema.Boolean
+  }),
+  status: Schema.Struct({ status: Schema.String })
+})
+const decodeTwaps = Schema.decodeUnknownOption(Schema.Array(TwapStatus))
+
+/** Returns prices that do not change: the first of each market. */
+const fixed = (priceOf: (market: Markets.GuardedMarket) => number): (market: Markets.GuardedMarket) => number => {
+  const prices = new Map<string, number>()
+  return (market) => {
+    const known = prices.get(market.coin)
+    if (known !== undefined) return known
+    const price = priceOf(market)
+    prices.set(market.coin, price)
+    return price
+  }
+}
+
+/** What the accounts are read with and kept in. */
+export interface Options {
+  readonly info: Queries
+  readonly log: Pick<ActionLog["Service"], "find">
+  readonly markets: Markets.Markets
+  /** The store that replicas share; `undefined` if reservations are kept in this process. */
+  readonly store: GuardStore["Service"] | undefined
+}
+
+/** Makes the accounts: none, until an action acts on one. */
+export const make = Effect.fnUntraced(function*({ info, log, markets, store }: Options) {
+  const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context())
+  const accounts = new Map<string, GuardedAccount>()
+  const now = () => Encoding.monotonicMillis(clock)
+  // replicas count in the same seconds, one process counts by a clock that only moves forward
+  const second = () => Math.floor((store === undefined ? now() : clock.currentTimeMillisUnsafe()) / 1000)
+  const run = (effect: Effect.Effect<void>): void => void Fiber.runIn(fork(effect), scope)
+
+  const find = (address: Encoding.Address): GuardedAccount => {
+    const known = accounts.get(address)
+    if (known !== undefined) return known
+    if (accounts.size >= maxAccounts) {
+      for (const [each, { reservations }] of accounts) {
+        if (reservations.entries.size === 0 && reservations.orders(second()) === 0) accounts.delete(each)
+      }
+    }
+    const account: GuardedAccount = {
+      address,
+      reservations: new Reservations(),
+      dexes: new Set([""]),
+      view: undefined,
+      exposure: undefined,
+      prices: () => 0,
+      builtAt: 0,
+      isRefreshing: false,
+      isStoring: false,
+      reading: Semaphore.makeUnsafe(1),
+      storing: Semaphore.makeUnsafe(1)
+    }
+    accounts.set(address, account)
+    return account
+  }
+
+  const priceOf = ({ view }: GuardedAccount) => (market: Markets.GuardedMarket): number =>
+    markets.mid(market) ?? view?.values.get(market.coin) ?? 0
+
+  /** Adds the orders of a reservation to the exposure, or removes them, at the prices with which the exposure was made. */
+  const count = (account: GuardedAccount, entry: Reserved, sign: 1 | -1): void => {
+    const { exposure, prices } = account
+    if (exposure === undefined || (sign < 0 && entry.exposure !== exposure)) account.exposure = undefined
+    else for (const order of entry.orders) exposure.add(order, prices(order.market), sign)
+    entry.exposure = sign < 0 ? undefined : account.exposure
+  }
+
+  /** Returns what the account has and what its open and reserved orders can lead to, at the current prices. */
+  const exposure = (account: GuardedAccount): Rules.Exposure | undefined => {
+    const { reservations, view } = account
+    if (view === undefined) return undefined
+    if (account.exposure !== undefined && now() - account.builtAt < refreshAfter) return account.exposure
+    const made = new Rules.Exposure()
+    account.exposure = made
+    account.prices = fixed(priceOf(account))
+    account.builtAt = now()
+    for (const [market, size] of view.positions) made.setPosition(market, size)
+    for (const order of view.orders) made.add(order, account.prices(order.market))
+    for (const entry of reservations.entries.values()) count(account, entry, 1)
+    return made
+  }
+
+  const readTwaps = Effect.fnUntraced(function*(user: string) {
+    const call = yield* Effect.orDie(parseCall(Encoding.write({ type: "twapHistory", user }), "gateway", true))
+    const { json: { valueOrUndefined: value } } = yield* info.relay(call)
+    const latest = new Map(Option.getOrElse(decodeTwaps(value), () => []).toReversed().map((row) => [row.twapId, row]))
+    return [...latest.values()].filter(({ status }) => status.status === "activated").map(({ state }) => ({
+      market: markets.ofCoin(state.coin),
+      isBuy: state.side === "B",
+      size: Number(state.sz) - Number(state.executedSz),
+      isReduceOnly: state.reduceOnly
+    }))
+  })
+
+  /** Marks the reservations whose outcome the action log knows by now. */
+  const settleKnown = Effect.fnUntraced(function*({ reservations }: GuardedAccount) {
+    for (const [id, { isOwn, nonce, signer, since, state }] of reservations.entries) {
+      if (signer === undefined || state === "settled" || (isOwn && state === "sent")) continue
+      const found = Option.getOrUndefined(yield* Effect.option(log.find({ signer, nonce })))
+      // an action that is reserved but not yet sent is not in the log either
+      const isKnown = found !== undefined && (found.length > 0 || state === "unknown" || now() - since > orphanedAfter)
+      if (isKnown && !found.some(isOpen)) reservations.change(id, "settled", now())
+    }
+  })
+
+  const readView = Effect.fnUntraced(function*(account: GuardedAccount) {
+    const { address: user, dexes, reservations } = account
+    yield* settleKnown(account)
+    const readAt = now()
+    yield* markets.ensureLists(dexes, readAt)
+    yield* markets.ensurePrices(dexes, false, readAt)
+    const positions: Array<readonly [Markets.GuardedMarket, number]> = []
+    const values = new Map<string, number>()
+    const orders: Array<Rules.OpenOrder> = [...yield* readTwaps(user)]
+    let venueTime = Number.POSITIVE_INFINITY
+    for (const dex of dexes) {
+      for (const order of yield* info.frontendOpenOrders({ user, dex })) {
+        const price = Math.max(Number(order.limitPx), order.isTrigger ? Number(order.triggerPx) : 0)
+        orders.push({
+          market: markets.ofCoin(order.coin),
+          isBuy: order.side === "B",
+          size: Number(order.sz),
+          price,
+          isReduceOnly: order.reduceOnly
+        })
+      }
+      // positions are read after orders: an order that fills in between is counted twice rather than not at all
+      const { assetPositions, time } = yield* info.clearinghouseState({ user, dex })
+      venueTime = Math.min(venueTime, time ?? clock.currentTimeMillisUnsafe())
+      for (const { position: { coin, positionValue, szi } } of assetPositions) {
+        positions.push([markets.ofCoin(coin), Number(szi)])
+        values.set(coin, Math.abs(Number(positionValue) / Number(szi)))
+      }
+    }
+    for (const { coin, total } of (yield* info.spotClearinghouseState({ user })).balances) {
+      for (const market of markets.ofBase(coin)) positions.push([market, Number(total)])
+    }
+    account.view = { readAt, venueTime, positions, orders, values }
+    account.exposure = undefined
+    const shown = [...reservations.entries].filter(([, { since, state }]) =>
+      state === "settled" && since + settleFor <= readAt
+    )
+    if (shown.length === 0) return
+    reservations.seen = Math.max(reservations.seen, venueTime)
+    for (const [id] of shown) reservations.change(id, "gone", now())
+    storeSoon(account)
+  })
+
+  /** Whether the account's state is too old to know the effects of actions that are no longer reserved. */
+  const isBehind = ({ reservations, view }: GuardedAccount): boolean => (view?.venueTime ?? 0) < reservations.seen
+
+  /** Reads the state of an account that was not read since a time. Its age tells if it cannot be read. */
+  const refresh = (account: GuardedAccount, since: number): Effect.Effect<void> =>
+    account.reading.withPermits(1)(
+      Effect.suspend(() =>
+        account.view !== undefined && account.view.readAt >= since ? Effect.void : Effect.ignore(readView(account))
+      )
+    ).pipe(
+      Effect.provideService(CurrentCaller, background("guard")),
+      Effect.provideService(ResponseCache.MaxAge, refreshAfter / 1000)
+    )
+
+  /** Reads the state in the background while the account has reservations that may have ended. */
+  const refreshSoon = (account: GuardedAccount): void => {
+    const age = now() - (account.view?.readAt ?? 0)
+    if (account.reservations.entries.size === 0 || age <= settleFor || account.isRefreshing) return
+    account.isRefreshing = true
+    const done = Effect.sync(() => void (account.isRefreshing = false))
+    run(Effect.ensuring(refresh(account, now()), done))
+  }
+
+  /** Takes over what other replicas have reserved. */
+  const pull = (account: GuardedAccount, shared: GuardStore["Service"]) =>
+    Effect.map(shared.get(account.address), (document) => {
+      account.reservations.adopt(document, now(), markets.ofCoin)
+      account.exposure = undefined
+    })
+
+  /** Stores the reservations. Returns false, and takes over what another replica has stored, if one was faster. */
+  const push = Effect.fnUntraced(function*(account: GuardedAccount, shared: GuardStore["Service"]) {
+    const { stored, text } = account.reservations.encode()
+    if (yield* shared.put(account.address, account.reservations.version, text)) {
+      stored()
+      return true
+    }
+    yield* pull(account, shared)
+    return false
+  })
+
+  /** Stores the changes of reservations that have ended, soon and together. */
+  const storeSoon = (account: GuardedAccount): void => {
+    if (store === undefined || account.isStoring) return
+    account.isStoring = true
+    const stored = Effect.suspend(() => account.reservations.isChanged ? push(account, store) : Effect.succeed(true))
+    const attempt = account.storing.withPermits(1)(Effect.orElseSucceed(stored, () => false))
+    run(
+      Effect.sleep(gatherFor).pipe(
+        Effect.andThen(Effect.sync(() => void (account.isStoring = false))),
+        Effect.andThen(attempt),
+        Effect.map((isStored) => {
+          if (!isStored) storeSoon(account)
+        })
+      )
+    )
+  }
+
+  const makeReservation = (account: GuardedAccount, id: string, isRepeat: boolean): Reservation => {
+    const { reservations } = account
+    let isEnded = false
+    const change = (to: Parameters<Reservations["change"]>[1]): void => {
+      reservations.change(id, to, now())
+      storeSoon(account)
+    }
+    return {
+      end: (settlement) => {
+        const entry = reservations.entries.get(id)
+        if (isEnded || entry === undefined) return
+        isEnded = true
+        if (settlement === "accepted") change("settled")
+        else if (settlement === "unknown") {
+          if (entry.state === "sent") change("unknown")
+        } else if (!isRepeat) {
+          count(account, entry, -1)
+          change("gone")
+        }
+      }
+    }
+  }
+
+  /** Reserves orders for an action in this process. */
+  const hold = (account: GuardedAccount, admitted: Admitted, orders: ReadonlyArray<Rules.OpenOrder>, legs: number) => {
+    const { fingerprint: id, nonce, signer } = admitted
+    const { reservations } = account
+    if (reservations.entries.has(id)) return makeReservation(account, id, true)
+    reservations.countOrders(second(), legs)
+    if (orders.length > 0) {
+      const entry: Reserved = { nonce, signer, orders, isOwn: true, state: "sent", since: now(), exposure: undefined }
+      reservations.entries.set(id, entry)
+      count(account, entry, 1)
+    }
+    return makeReservation(account, id, false)
+  }
+
+  /**
+   * Judges an action by what all replicas have reserved, and reserves it for all. `judge` returns the refusal by what
+   * this process knows; it is called again after more was read.
+   */
+  const holdShared = <Refusal>(
+    account: GuardedAccount,
+    shared: GuardStore["Service"],
+    judge: () => Refusal | undefined,
+    reserve: () => Reservation
+  ): Effect.Effect<Reservation | Refusal, SharedStoreUnreachable> =>
+    account.storing.withPermits(1)(Effect.gen(function*() {
+      yield* pull(account, shared)
+      for (;;) {
+        if (isBehind(account)) yield* refresh(account, now())
+        const refusal = judge()
+        if (refusal !== undefined) return refusal
+        const reservation = reserve()
+        const isStored = yield* Effect.tapError(
+          push(account, shared),
+          // it is not known whether the store has it: its end is stored later
+          () => Effect.sync(() => reservation.end("notSent"))
+        )
+        if (isStored) return reservation
+      }
+    }))
+
+  return {
+    find,
+    all: (): Iterable<GuardedAccount> => accounts.values(),
+    exposure,
+    isBehind,
+    refresh,
+    refreshSoon,
+    hold,
+    holdShared,
+    orders: ({ reservations }: GuardedAccount): number => reservations.orders(second()),
+    wait: ({ reservations }: GuardedAccount, more: number, limit: number): number | undefined =>
+      reservations.wait(second(), more, limit),
+    /** Runs a judgement as if an action had not been reserved yet, because it may be sent again. */
+    without: <A>(account: GuardedAccount, id: string, judge: () => A): A => {
+      const { entries } = account.reservations
+      const earlier = entries.get(id)
+      if (earlier === undefined) return judge()
+      entries.delete(id)
+      account.exposure = undefined
+      const judged = judge()
+      entries.set(id, earlier)
+      account.exposure = undefined
+      return judged
+    }
+  }
+})
+
+/** The accounts, as {@link make} returns them. */
+export type GuardedAccounts = Effect.Success<ReturnType<typeof make>>
