@@ -18,13 +18,14 @@ const List = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Record(Sc
 export const longTests = Schema.decodeSync(List)(fs.readFileSync(file, "utf8"))
 
 /** The seconds from which a test is long. Shorter ones always run. */
-const shortest = 0.2
+const shortest = 0.1
 
-/** The part of the runs in which a long test runs: a fourth for the shortest, and less for longer ones. */
+/** The part of the runs in which a long test runs: half of them for the shortest, a fifteenth for the longest. */
 const shareOf = (seconds: number): number => Math.max(1 / 15, 0.05 / seconds)
 
 /** What rows of a table, and the runs of different seeds, call the same. */
-const keyOf = (names: ReadonlyArray<string>): string => names.join(" > ").replaceAll(/\b[0-9a-f]{7,}\b|\d+/gu, "#")
+const keyOf = (names: ReadonlyArray<string>): string =>
+  names.join(" > ").replaceAll(/\b[0-9a-f]{7,}\b|\d+|\bdocs\/\S+/gu, "#")
 
 const fraction = (text: string): number =>
   Number.parseInt(createHash("sha1").update(text).digest("hex").slice(0, 8), 16) / 2 ** 32
@@ -55,7 +56,7 @@ const Report = Schema.fromJsonString(Schema.Struct({
   }))
 }))
 
-const round = (seconds: number): number => Math.round(seconds * 10) / 10
+const round = (seconds: number): number => Math.round(seconds * 100) / 100
 
 const listOf = (report: string): Record<string, Record<string, number>> => {
   const list: Record<string, Record<string, number>> = {}

@@ -52,16 +52,14 @@ describe("a signed action between two replicas", () => {
 })
 
 describe("two replicas of a gateway", () => {
-  it(`keep their promises under the faults of ${replicaSeeds} seeds, from ${first}`, () => {
+  it(`keep their promises under the faults of ${replicaSeeds} seeds, from ${first}, and run equally for equal seeds`, () => {
     const scenario = Replicas.make(accounts)
-    passes(scenario, Plan.campaign(scenario, seeds(replicaSeeds)))
-  })
-
-  it("run equally for equal seeds", () => {
-    const scenario = Replicas.make(accounts)
-    const [one, other] = [Plan.run(scenario, first), Plan.run(scenario, first)]
-    assert.deepStrictEqual(one.timeline, other.timeline)
-    assert.strictEqual(one.digest, other.digest)
-    assert.notStrictEqual(Plan.run(scenario, first + 1).digest, one.digest)
+    const runs: Array<ReturnType<typeof Plan.run>> = []
+    passes(scenario, Plan.campaign(scenario, seeds(replicaSeeds), (run) => runs.push(run) > 0))
+    const [one, next] = runs
+    const other = Plan.run(scenario, first)
+    assert.deepStrictEqual(one?.timeline, other.timeline)
+    assert.strictEqual(one?.digest, other.digest)
+    assert.notStrictEqual(next?.digest, other.digest)
   })
 })

@@ -75,7 +75,18 @@ type Make<E> = (options: Options) => Effect.Effect<Layer.Layer<ActionLog, E>, ne
 const withoutBackground = <E>(log: Layer.Layer<ActionLog, E>): Layer.Layer<ActionLog, E> =>
   Layer.provide(
     log,
-    Layer.effect(Clock.Clock, Effect.map(Clock.Clock, (clock) => ({ ...clock, sleep: () => Effect.never })))
+    Layer.effect(
+      Clock.Clock,
+      Effect.map(Clock.Clock, (clock): Clock.Clock => ({
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+        currentTimeMillis: clock.currentTimeMillis,
+        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+        currentTimeNanos: clock.currentTimeNanos,
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+        monotonicTimeNanos: clock.monotonicTimeNanos,
+        sleep: () => Effect.never
+      }))
+    )
   )
 
 /** The tests of an action log. */
