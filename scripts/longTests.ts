@@ -1,8 +1,9 @@
 /**
  * The tests that take long, with what they take: `npm test` draws from them by commit, `npm run test:slow` runs them all.
  *
- * As a program it writes the list from vitest's report on all tests:
- * `npx vitest run --reporter=json --outputFile=report.json && node scripts/longTests.ts report.json`.
+ * As a program it writes the list from vitest's reports on all tests:
+ * `npx vitest run --reporter=json --outputFile=report.json && node scripts/longTests.ts report.json`. Several reports show more
+ * rows of the tables.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -31,11 +32,16 @@ const fraction = (text: string): number =>
   Number.parseInt(createHash("sha1").update(text).digest("hex").slice(0, 8), 16) / 2 ** 32
 
 /**
- * Returns what a test takes if it is long. `names` are those of the groups around it and its own; a new row of a table
- * takes what the table's other rows take.
+ * Returns what a test takes if it is long. `names` are those of the groups around it and its own. A row that the list does
+ * not have takes what others of its table take, or what the same test takes in another row of groups.
  */
-export const secondsOf = (module: string, names: ReadonlyArray<string>): number | undefined =>
-  longTests[module]?.[keyOf(names)] ?? longTests[module]?.[keyOf(names.slice(0, -1))]
+export const secondsOf = (module: string, names: ReadonlyArray<string>): number | undefined => {
+  const long = longTests[module]
+  if (long === undefined) return undefined
+  const elsewhere = ` > ${keyOf(names.slice(-1))}`
+  return long[keyOf(names)] ?? long[keyOf(names.slice(0, -1))] ??
+    Object.entries(long).find(([key]) => names.length > 1 && key.endsWith(elsewhere))?.[1]
+}
 
 /** Returns whether a long test runs under a seed. */
 export const isDrawn = (seed: string, module: string, names: ReadonlyArray<string>, seconds: number): boolean =>
@@ -58,33 +64,35 @@ const Report = Schema.fromJsonString(Schema.Struct({
 
 const round = (seconds: number): number => Math.round(seconds * 100) / 100
 
-const listOf = (report: string): Record<string, Record<string, number>> => {
-  const list: Record<string, Record<string, number>> = {}
+const list: Record<string, Record<string, number>> = {}
+
+const add = (module: string, names: ReadonlyArray<string>, seconds: number): void => {
+  if (seconds < shortest) return
+  const long = list[module] ??= {}
+  long[keyOf(names)] = Math.max(long[keyOf(names)] ?? 0, round(seconds))
+}
+
+const addReport = (report: string): void => {
   for (const { assertionResults, name } of Schema.decodeSync(Report)(report).testResults) {
     const module = path.relative(root, name)
     const tests = assertionResults
       .map(({ ancestorTitles, duration, title }) => ({ ancestorTitles, title, seconds: (duration ?? 0) / 1000 }))
       .filter(({ title }) => !isAlways(module, title))
-    const long: Record<string, number> = {}
-    const add = (names: ReadonlyArray<string>, seconds: number): void => {
-      if (seconds < shortest) return
-      long[keyOf(names)] = Math.max(long[keyOf(names)] ?? 0, round(seconds))
-    }
-    for (const { ancestorTitles, seconds, title } of tests) add([...ancestorTitles, title], seconds)
-    // the rows of a table that this run did not sample take what the others take
+    for (const { ancestorTitles, seconds, title } of tests) add(module, [...ancestorTitles, title], seconds)
+    // the rows of a table that no run sampled take what the others take
     for (const rows of Object.values(Object.groupBy(tests, ({ ancestorTitles }) => keyOf(ancestorTitles)))) {
-      const shortestRow = Math.min(...(rows ?? []).map(({ seconds }) => seconds))
-      if (rows !== undefined && rows.length > 1) add(rows[0]?.ancestorTitles ?? [], shortestRow)
+      if (rows === undefined || rows.length < 2) continue
+      add(module, rows[0]?.ancestorTitles ?? [], Math.min(...rows.map(({ seconds }) => seconds)))
     }
-    if (Object.keys(long).length > 0) list[module] = long
   }
-  return list
 }
 
+const sorted = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(record).toSorted(([one], [other]) => one < other ? -1 : 1))
+
 if (import.meta.main) {
-  const [report = ""] = process.argv.slice(2)
-  const list = listOf(fs.readFileSync(report, "utf8"))
-  const sorted = Object.fromEntries(Object.entries(list).toSorted(([one], [other]) => one < other ? -1 : 1))
-  fs.writeFileSync(file, `${JSON.stringify(sorted, undefined, 2)}\n`)
-  console.log(`${Object.values(sorted).flatMap((tests) => Object.keys(tests)).length} long tests`)
+  for (const report of process.argv.slice(2)) addReport(fs.readFileSync(report, "utf8"))
+  const written = Object.fromEntries(Object.entries(sorted(list)).map(([module, long]) => [module, sorted(long)]))
+  fs.writeFileSync(file, `${JSON.stringify(written, undefined, 2)}\n`)
+  console.log(`${Object.values(list).flatMap((tests) => Object.keys(tests)).length} long tests`)
 }
