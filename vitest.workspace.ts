@@ -31,6 +31,7 @@ export default defineConfig({
     // and the backend has packages of its own, see scripts/packages/backend.ts
     exclude: [...configDefaults.exclude, "test/guides/.blocks/**", "examples/backend/**", "**/*.slow.test.ts"],
     globalSetup: [`${import.meta.dirname}/scripts/vitest.global.ts`],
+    runner: `${import.meta.dirname}/scripts/vitest.runner.ts`,
     setupFiles: [`${import.meta.dirname}/scripts/vitest.setup.ts`],
     // the programs that tests start load the same modules; those of the repository keep what was compiled there, too
     env: { NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/trigate`, TEST_SEED: seed },

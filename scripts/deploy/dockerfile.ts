@@ -56,7 +56,7 @@ export const below = (tree: string, text: string): string => text.replaceAll(/(?
 
 // what npm needs to reach the registry from this machine; settings are the image's alone
 const surroundings = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(?:TRIGATE_|OTEL_|npm_)/u.test(name))
+  Object.entries(process.env).filter(([name]) => !/^(?:TRIGATE_|OTEL_|npm_|NODE_COMPILE_CACHE$)/u.test(name))
 )
 
 /** As whom and with which variables a program of a stage runs. */
