@@ -153,13 +153,13 @@ const eventLoopDelay = Effect.map(
     (histogram) => Effect.sync(() => histogram.disable())
   ),
   (histogram) => {
-    let readAt: number | undefined
+    let readAt = Utf8.longAgo
     let newest = { mean: 0, p99: 0, max: 0 }
     // the histogram records whole timer intervals; the part of an interval above the resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
     return (context: Context.Context<never>) => {
-      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-      if (histogram.count > 0 && (readAt === undefined || now - readAt >= newestFor)) {
+      const now = Utf8.monotonicTime(Context.get(context, Clock.Clock))
+      if (histogram.count > 0 && Utf8.millisBetween(readAt, now) >= newestFor) {
         readAt = now
         newest = { mean: late(histogram.mean), p99: late(histogram.percentile(99)), max: late(histogram.max) }
         histogram.reset()
@@ -283,8 +283,9 @@ export class MetricHistory extends Context.Service<MetricHistory, {
 const readValue = (series: Metric.Metric.Snapshot): number =>
   series.type === "Counter" ? Number(series.state.count) : series.type === "Gauge" ? Number(series.state.value) : 0
 
-const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]) => ({
-  time,
+const take = Effect.map(Effect.all([Metric.snapshot, Clock.Clock]), ([all, clock]) => ({
+  time: clock.currentTimeMillisUnsafe(),
+  takenAt: Utf8.monotonicTime(clock),
   all: all.filter(({ id }) => id.startsWith("trigate_"))
 }))
 
@@ -353,9 +354,9 @@ export const layerHistory: Layer.Layer<MetricHistory> = Layer.effect(
     yield* Effect.forkScoped(Effect.repeat(sample, Schedule.spaced(`${sampleSeconds} seconds`)))
     return MetricHistory.of({
       samples: Effect.sync(() => samples),
-      minute: Effect.map(Clock.currentTimeMillis, (now) =>
-        latest.map(({ all, time }) => ({
-          age: (now - time) / 1000,
+      minute: Effect.map(Clock.Clock, (clock) =>
+        latest.map(({ all, takenAt }) => ({
+          age: Utf8.millisBetween(takenAt, Utf8.monotonicTime(clock)) / 1000,
           series: all.flatMap(toRows).filter(({ value }) => value !== 0)
         })))
     })

@@ -405,7 +405,7 @@ export interface Options {
   /** The position from which the stream resumes; `undefined` if the caller sent no position, or a malformed one. */
   readonly from: Subscription.ResumePosition | undefined
   readonly queue: SocketSession.Bounds
-  readonly now: () => number
+  readonly now: () => Encoding.MonotonicTime
 }
 
 /** Milliseconds without an event after which a comment is sent, so that the connection stays open. */
@@ -452,7 +452,7 @@ export interface ServedEvents {
 /** An event stream with frames of the venue. */
 export class EventStream implements ServedEvents {
   caller: Caller
-  readonly openedAt: number
+  readonly openedAt: Encoding.MonotonicTime
   /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
   closing: SocketSession.Closing | undefined
@@ -470,7 +470,7 @@ export class EventStream implements ServedEvents {
   /** Whether the stream ends after its pending events. */
   #isEnding = false
   #wake: (() => void) | undefined
-  #writtenAt: number
+  #writtenAt: Encoding.MonotonicTime
 
   constructor(caller: Caller, options: Options) {
     this.caller = caller
@@ -544,7 +544,7 @@ export class EventStream implements ServedEvents {
 
   /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
   keepAlive(): void {
-    if (this.#options.now() - this.#writtenAt < quietFor) return
+    if (Encoding.millisBetween(this.#writtenAt, this.#options.now()) < quietFor) return
     if (this.#events.length > 0 || this.#states.size > 0) return
     this.#push(keepalive)
     this.#flush()

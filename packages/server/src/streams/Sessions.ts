@@ -7,7 +7,7 @@
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { CommonFailure, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
@@ -170,10 +170,10 @@ const stuckAfter = 60 * oneSecond
 const closeWithin = 3 * oneSecond
 
 /** Sends a ping if one is due. Closes the socket if it is stuck, or does not respond to a close frame. */
-export const checkProgress = (session: SocketSession, at: number): void => {
+export const checkProgress = (session: SocketSession, at: MonotonicTime): void => {
   const { closedAt, connection, progress } = session
   if (closedAt !== undefined) {
-    if (at - closedAt >= closeWithin) connection.destroy()
+    if (millisBetween(closedAt, at) >= closeWithin) connection.destroy()
     return
   }
   const written = connection.bytesWritten - connection.writableLength
@@ -183,10 +183,10 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
   progress.written = written
   progress.read = read
-  if (at - progress.at >= stuckAfter) {
+  if (millisBetween(progress.at, at) >= stuckAfter) {
     if (session.outbox.isFull) session.close("slow")
     else connection.destroy()
-  } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
+  } else if (millisBetween(progress.pinged, at) >= pingEvery && !session.outbox.isFull) {
     progress.pinged = at
     session.outbox.push(WebSocketFrame.ping)
     session.outbox.flush()
@@ -403,7 +403,7 @@ export const make = Effect.fnUntraced(function*(
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
   const fork = Effect.runForkWith(context)
-  const now = () => monotonicMillis(clock)
+  const now = () => monotonicTime(clock)
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const callers = makeUse(options)
@@ -439,7 +439,7 @@ export const make = Effect.fnUntraced(function*(
       method: "GET",
       route,
       status: 101,
-      milliseconds: now() - openedAt,
+      milliseconds: millisBetween(openedAt, now()),
       caller: caller.id,
       key: caller.key,
       operations: [],
@@ -532,7 +532,7 @@ export const make = Effect.fnUntraced(function*(
     for (const stream of eventStreams.keys()) stream.keepAlive()
     const unread = limitPending([...sessions.keys(), ...eventStreams.keys()])
     metrics.publish(streams(), sessions.size + eventStreams.size, unread, feedStatus())
-    if (at - keysAt < keysEvery) return Effect.void
+    if (millisBetween(keysAt, at) < keysEvery) return Effect.void
     keysAt = at
     return checkKeys
   })

@@ -25,7 +25,14 @@
  * considered: configure a limit slightly below the upstream's.
  */
 import * as Caller from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import {
+  addMillis,
+  longAgo,
+  millisBetween,
+  monotonicMillis,
+  type MonotonicTime,
+  monotonicTime
+} from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded, UpstreamRateLimited } from "@trigate/domain/errors/GatewayError"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
@@ -150,7 +157,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   const queues: { readonly [Class in Operation.MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
-  let othersUntil = 0
+  let othersUntil = longAgo
   /** The use of this process at the time of that report. */
   let ownThen = RateWindow.none
   /** Units of the calls with a pending request to the shared window. */
@@ -287,7 +294,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     const call = toWindowCall(ask)
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
@@ -298,7 +305,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
    */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
-      window.moveTo(monotonicMillis(clock))
+      window.moveTo(monotonicTime(clock))
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
       const taken = take(call)
       if (shared === undefined) return Effect.succeed(permits(taken, call))
@@ -308,7 +315,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         Effect.sync(() => asking[call.class] -= call.cost)
       )
       return Effect.flatMap(asked, (answer): Effect.Effect<Permits, Full> => {
-        const now = monotonicMillis(clock)
+        const now = monotonicTime(clock)
         const given = "started" in answer
           ? startAlone(answer, taken, call, ahead, now)
           : startShared(answer, taken, call, ahead, now)
@@ -329,7 +336,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Taken, Full> => {
     if (now >= othersUntil) others = ownThen = RateWindow.none
     const own = RateWindow.partBounds(bounds, part, ownThen, others)
@@ -345,7 +352,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Permits, Full> =>
     Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
       alone.started(call)
@@ -357,7 +364,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Permits, Full> => {
     if (answer.level !== undefined) pacer?.set(answer.level, now)
     if (answer.wait > 0) {
@@ -375,10 +382,10 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     return Effect.succeed(permits(taken, call, answer.refund))
   }
 
-  const hear = (held: Units, now: number) => {
+  const hear = (held: Units, now: MonotonicTime) => {
     others = notOwn(held)
     ownThen = { ...window.all.held }
-    othersUntil = now + (bounds.slots + 1) * bounds.width
+    othersUntil = addMillis(now, (bounds.slots + 1) * bounds.width)
   }
 
   /**
@@ -405,7 +412,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   /** Waits until the call is next in the queue, and then until there is capacity, at most until the time `giveUp`. */
   const waitForTurn = (
     waiter: Waiter,
-    giveUp: number,
+    giveUp: MonotonicTime,
     clock: Clock.Clock,
     wasNext: boolean
   ): Effect.Effect<Permits, Full> =>
@@ -416,7 +423,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
           waitForTurn(waiter, giveUp, clock, isNext)
         )
       waiter.changed.closeUnsafe()
-      const now = monotonicMillis(clock)
+      const now = monotonicTime(clock)
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
@@ -424,12 +431,14 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         if (wasNext) next?.changed.openUnsafe()
         // waits one millisecond past `giveUp`: if the calls ahead start in the last millisecond, this call can still
         // start
-        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
+        return now <= giveUp
+          ? again(millisBetween(now, giveUp) + 1, false)
+          : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
       return attempt(waiter, unitsAhead(waiter, waiter), clock).pipe(Effect.catch((full) => {
         want(waiter, waiter.cost)
-        if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
+        if (full.wait > millisBetween(monotonicTime(clock), giveUp)) return Effect.fail(full)
         const isAlone = shared === undefined && queues[waiter.class].size === 1
         return again(isAlone ? full.wait : Math.min(full.wait, recheckAfter), true)
       }))
@@ -446,7 +455,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         want(waiter, call.cost)
         return waiter
       }),
-      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock, false),
+      (waiter) => waitForTurn(waiter, addMillis(monotonicTime(clock), maxWait), clock, false),
       (waiter) =>
         Effect.suspend(() => {
           want(waiter, 0)
@@ -464,12 +473,12 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
       const clock = fiber.getRef(Clock.Clock)
       const taken = tryTake(ask, clock)
       if (taken !== undefined) return Effect.succeed(taken)
-      window.moveTo(monotonicMillis(clock))
+      window.moveTo(monotonicTime(clock))
       const call = toWindowCall(ask)
       const first = attempt(call, unitsAhead(call), clock)
       if (pacer !== undefined && call.isRefresh === true) {
         return Effect.mapError(first, (full) => {
-          pacer.pause(monotonicMillis(clock))
+          pacer.pause(monotonicTime(clock))
           return refusal(full)
         })
       }
@@ -486,7 +495,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     })
 
   const available = (clock: Clock.Clock): number => {
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
   }
   const availableToReads = (clock: Clock.Clock): number => {
@@ -518,7 +527,7 @@ export const currentUses = (
   windows: ReadonlyMap<string, RateWindow.RateWindow>,
   clock: Clock.Clock
 ): ReadonlyArray<Use> => {
-  const now = monotonicMillis(clock)
+  const now = monotonicTime(clock)
   return Caller.upstreamLabels.flatMap((upstream) =>
     [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
       window.moveTo(now)
@@ -551,7 +560,7 @@ export const makePriorityWeight = (weight: number) => {
     /** Takes the weight of a query, and returns whether it was left. */
     take: (cost: number): Effect.Effect<boolean> =>
       Effect.clockWith((clock) => {
-        const now = Math.floor(monotonicMillis(clock) / 60_000)
+        const now = Math.floor(monotonicMillis(monotonicTime(clock)) / 60_000)
         if (now !== minute) left = weight
         minute = now
         const isLeft = cost <= left
@@ -663,7 +672,7 @@ const ofUpstream = Effect.fnUntraced(function*(
     yield* report(Upstream.metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
   }
   yield* report(Upstream.metrics.rateLimitCallers.series({ upstream }), (clock) => {
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     return window.callers
   })
   return { ...limiter, pacer }
@@ -763,9 +772,9 @@ export const make = Effect.fnUntraced(function*(
    * the upstream's limit.
    */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
-    const start = monotonicMillis(clock)
+    const start = monotonicTime(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
-      const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
+      const maxWait = Math.max(0, ask.maxWait - millisBetween(start, monotonicTime(clock)))
       const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
         if (exit._tag === "Failure") own.refund(worstCost(ask.upstream, ask))
         return undefined

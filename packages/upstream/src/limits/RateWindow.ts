@@ -10,6 +10,14 @@
  * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
 import * as Caller from "@trigate/domain/Caller"
+import {
+  latest,
+  longAgo,
+  makeMonotonicTime,
+  millisBetween,
+  monotonicMillis,
+  type MonotonicTime
+} from "@trigate/domain/encoding/Encoding"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import type * as Effect from "effect/Effect"
 
@@ -267,14 +275,14 @@ export class RateWindow {
     this.all = new SlidingWindow(bounds)
   }
 
-  moveTo(now: number): void {
-    this.#now = Math.max(this.#now, now)
-    this.all.moveTo(now)
+  moveTo(now: MonotonicTime): void {
+    this.#now = Math.max(this.#now, monotonicMillis(now))
+    this.all.moveTo(this.#now)
   }
 
   /** The time to which the window was last advanced. */
-  get now(): number {
-    return this.#now
+  get now(): MonotonicTime {
+    return makeMonotonicTime(this.#now)
   }
 
   /**
@@ -407,7 +415,7 @@ export interface Refresh {
 interface Waiting {
   refresh: Refresh
   /** The time of the last read that requested the refresh. */
-  seen: number
+  seen: MonotonicTime
   /** A sum in milliseconds. Each read that receives the cached response adds the response's age at that time. */
   waited: number
   readonly callers: Set<string>
@@ -430,13 +438,13 @@ export const refreshPace = (
   burst: readLimit * 0.08
 })
 
-/** The pacer of one limit. Times are those of a monotonic clock, in milliseconds. */
+/** The pacer of one limit. */
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
   /** The units that refreshes are allowed to use now; negative if calls used more units than were refilled. */
   #level: number
-  #at = 0
+  #at = longAgo
   readonly #waiting = new Map<string, Waiting>()
   /** The number of the turn in which each caller was last served. */
   readonly #served = new Map<string, number>()
@@ -450,19 +458,19 @@ export class Pacer {
   }
 
   /** Counts units that a call took; negative units are a refund. */
-  use(units: number, now: number): void {
+  use(units: number, now: MonotonicTime): void {
     this.set(this.#levelAt(now) - units, now)
   }
 
   /** Sets the units that refreshes are allowed to use now, as counted by all replicas. */
-  set(level: number, now: number): void {
+  set(level: number, now: MonotonicTime): void {
     // however much a call costs, the level falls at most one burst below zero
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
-    this.#at = Math.max(this.#at, now)
+    this.#at = latest(this.#at, now)
   }
 
   /** Pauses refreshes, because the rate limiter refused the latest refresh. */
-  pause(now: number): void {
+  pause(now: MonotonicTime): void {
     this.set(Math.min(this.#levelAt(now), 0) - this.#rate * PAUSE, now)
   }
 
@@ -470,17 +478,17 @@ export class Pacer {
    * Returns whether a read can be sent upstream without waiting for a turn: the limit is refilled faster than it is
    * used, and no refresh waits.
    */
-  isIdle(now: number): boolean {
+  isIdle(now: MonotonicTime): boolean {
     return this.#waiting.size === 0 && this.#levelAt(now) > 0
   }
 
   /** Returns whether no refresh is allowed to start now. */
-  isSpent(now: number): boolean {
+  isSpent(now: MonotonicTime): boolean {
     return this.#levelAt(now) <= 0
   }
 
   /** Records that a read received a cached response; `age` is the age of that response in milliseconds. */
-  wait(refresh: Refresh, age: number, now: number): void {
+  wait(refresh: Refresh, age: number, now: MonotonicTime): void {
     let waiting = this.#waiting.get(refresh.key)
     if (waiting === undefined) {
       if (this.#waiting.size >= MOST) return
@@ -501,12 +509,12 @@ export class Pacer {
    * Removes and returns the next refresh to start; returns `undefined` if no refresh waits, or none is allowed to start
    * now.
    */
-  next(now: number): Refresh | undefined {
+  next(now: MonotonicTime): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined
     let turn = Number.POSITIVE_INFINITY
     for (const [key, waiting] of this.#waiting) {
-      if (now - waiting.seen > FORGOTTEN_AFTER) {
+      if (millisBetween(waiting.seen, now) > FORGOTTEN_AFTER) {
         this.#waiting.delete(key)
         continue
       }
@@ -526,8 +534,8 @@ export class Pacer {
     return next.refresh
   }
 
-  #levelAt(now: number): number {
-    return Math.min(this.#burst, this.#level + Math.max(0, now - this.#at) * this.#rate)
+  #levelAt(now: MonotonicTime): number {
+    return Math.min(this.#burst, this.#level + Math.max(0, millisBetween(this.#at, now)) * this.#rate)
   }
 }
 

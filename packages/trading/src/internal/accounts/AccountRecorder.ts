@@ -12,6 +12,7 @@
  * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again. The
  * last owner then acquires the lease before the others try, because it has the subscriptions at the venue.
  */
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { ResumePosition } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
@@ -294,7 +295,7 @@ export interface WatchOptions extends Pick<EventsOptions, "accounts" | "states" 
   readonly log: EventLog
   readonly source: Source
   readonly recording: Omit<Options, "join" | "log" | "states">
-  readonly now: () => number
+  readonly now: () => MonotonicTime
   /** Returns whether this process owns a log, and therefore records the accounts. */
   readonly isOwner: () => boolean
   /** Returns whether another replica records the accounts that have no watcher in this process. */
@@ -307,17 +308,17 @@ interface Watched {
   readonly topics: ReadonlyArray<Topic>
   readonly watchers: Set<Watcher>
   /** The time at which the last watcher of the account left. */
-  idleSince: number
+  idleSince: MonotonicTime
   /** The caller of the last watcher. The account counts to it until the recording ends. */
   lastCaller: string | undefined
   /** The time at which another replica last asked this process to watch the account. */
-  wantedAt: number
+  wantedAt: MonotonicTime
   /** The time at which this process last asked the owner of the event log to watch the account. */
-  requestedAt: number
+  requestedAt: MonotonicTime
   /** The time from which the watchers of the account have waited for its log to begin. */
-  waitingSince: number
+  waitingSince: MonotonicTime
   /** The time from which the account can be recorded again after a refusal. */
-  retryAt: number
+  retryAt: MonotonicTime
   /** Whether the log of the account has begun since this process watches the account. */
   hasBegun: boolean
   recording: ReturnType<typeof makeRecording> | undefined
@@ -349,9 +350,9 @@ export const makeWatched = (
   const watched = new Map<string, Watched>()
   const configured = new Set(accounts)
   /** The time at which this process last began to write a log. */
-  let startedAt = Number.NEGATIVE_INFINITY
+  let startedAt = longAgo
   const isNeeded = ({ user, watchers }: Watched): boolean => watchers.size > 0 || configured.has(user)
-  const isWanted = ({ wantedAt }: Watched): boolean => now() - wantedAt < EventStore.wantFor
+  const isWanted = ({ wantedAt }: Watched): boolean => millisBetween(wantedAt, now()) < EventStore.wantFor
 
   const stopRecording = (each: Watched): void => {
     const { recording } = each
@@ -378,11 +379,11 @@ export const makeWatched = (
       (message) => {
         stopRecording(each)
         const isTakenOver = started.phase() === "subscribing" && log.since(each.user) !== undefined
-        if (isTakenOver && now() - startedAt < takeoverFor) {
-          each.retryAt = now() + 1000
+        if (isTakenOver && millisBetween(startedAt, now()) < takeoverFor) {
+          each.retryAt = addMillis(now(), 1000)
           return
         }
-        each.retryAt = now() + retryAfter
+        each.retryAt = addMillis(now(), retryAfter)
         // callers at other replicas read the account, too
         if (log.since(each.user) !== undefined) recording.push({ kind: "end", user: each.user, name: "", rows: [] })
         refuse(each, message)
@@ -402,10 +403,10 @@ export const makeWatched = (
       watchers: new Set(),
       idleSince: now(),
       lastCaller: undefined,
-      wantedAt: Number.NEGATIVE_INFINITY,
-      requestedAt: Number.NEGATIVE_INFINITY,
+      wantedAt: longAgo,
+      requestedAt: longAgo,
       waitingSince: now(),
-      retryAt: Number.NEGATIVE_INFINITY,
+      retryAt: longAgo,
       hasBegun: false,
       recording: undefined
     }
@@ -432,7 +433,7 @@ export const makeWatched = (
   const tidy = (): void => {
     const at = now()
     for (const each of watched.values()) {
-      const isIdle = isWaiting(each) || at - each.idleSince >= EventStore.wantFor
+      const isIdle = isWaiting(each) || millisBetween(each.idleSince, at) >= EventStore.wantFor
       if (isIdle && !isNeeded(each) && !isWanted(each)) {
         stopRecording(each)
         watched.delete(each.user)
@@ -440,7 +441,7 @@ export const makeWatched = (
       }
       if (at >= each.retryAt) record(each)
       if (!isWaiting(each)) each.hasBegun = true
-      else if (at - each.waitingSince >= refuseAfter) refuse(each, unavailable(each.user))
+      else if (millisBetween(each.waitingSince, at) >= refuseAfter) refuse(each, unavailable(each.user))
     }
   }
 
@@ -450,7 +451,7 @@ export const makeWatched = (
       for (const each of watched.values()) {
         each.waitingSince = now()
         // the store may have lost the request
-        each.requestedAt = Number.NEGATIVE_INFINITY
+        each.requestedAt = longAgo
       }
     }
   })
@@ -469,7 +470,9 @@ export const makeWatched = (
     watch: (user: string, watcher: Watcher): () => void => {
       const others = findOthers(user, watcher.caller)
       if (others.length >= usersOfCaller) {
-        const idle = others.filter((other) => !isNeeded(other)).toSorted((a, b) => a.idleSince - b.idleSince)[0]
+        const idle = others.filter((other) =>
+          !isNeeded(other)
+        ).toSorted((a, b) => millisBetween(b.idleSince, a.idleSince))[0]
         if (idle === undefined) {
           watcher.refused(source.refusal(usersOfCaller))
           return () => {}
@@ -506,7 +509,7 @@ export const makeWatched = (
     request: Effect.fnUntraced(function*(store: EventStore.EventStore["Service"]) {
       const at = now()
       for (const each of watched.values()) {
-        if (!isNeeded(each) || at - each.requestedAt < wantEvery) continue
+        if (!isNeeded(each) || millisBetween(each.requestedAt, at) < wantEvery) continue
         yield* store.want(each.user)
         each.requestedAt = at
       }
@@ -571,13 +574,13 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   let store = primary
   /** The fencing token of this process; `undefined` while the process does not own the event log. */
   let token: number | undefined
-  let downSince: number | undefined
+  let downSince: MonotonicTime | undefined
   /** When the store became reachable again, while this process still continues with its own log. */
-  let backSince: number | undefined
+  let backSince: MonotonicTime | undefined
 
-  const now = () => clock.currentTimeMillisUnsafe()
+  const now = () => monotonicTime(clock)
 
-  const noteDown = (since: number): void => {
+  const noteDown = (since: MonotonicTime): void => {
     if (downSince !== undefined) return
     downSince = since
     degraded.updateUnsafe(1, context)
@@ -636,10 +639,10 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
    * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing,
    * because positions in the old epoch are no longer valid.
    */
-  const failOver = (since: number) => {
+  const failOver = (since: MonotonicTime) => {
     noteDown(since)
     backSince = undefined
-    if (store === fallback || now() - (downSince ?? since) < failoverAfter) return Effect.void
+    if (store === fallback || millisBetween(downSince ?? since, now()) < failoverAfter) return Effect.void
     return Effect.andThen(
       Effect.logWarning(
         "The store of the account events is unreachable: this process continues with its own event log"
@@ -652,7 +655,7 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   const isOwnerFirst = Effect.suspend(() =>
     Effect.map(primary.readAfter(log.head.seq), () => {
       backSince ??= now()
-      return lease.isElsewhere() && now() - backSince < ownerFirst[store === primary ? "reader" : "alone"]
+      return lease.isElsewhere() && millisBetween(backSince, now()) < ownerFirst[store === primary ? "reader" : "alone"]
     })
   )
 
@@ -684,8 +687,7 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     /** Returns the store that this process writes; `undefined` while it does not have the right to write the event log. */
     writable: (): FencedStore | undefined => token === undefined ? undefined : { store, token },
     /**
-     * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
-     * began.
+     * Reports that a step in the event store failed. The argument is the time at which the step began.
      */
     noteDown,
     /** Stops writing, because another replica owns the event log. */
@@ -735,7 +737,7 @@ export const write = Effect.fnUntraced(
         return now?.token === writable.token && now.store === writable.store
       }
       return Effect.flatMap(
-        Clock.currentTimeMillis,
+        Effect.map(Clock.Clock, monotonicTime),
         (since) =>
           Effect.matchEffect(writable.store.append(writable.token, log.head.seq, entries, dropped), {
             onSuccess: ({ at, epoch, seq }) => {
@@ -787,7 +789,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     ...options,
     log,
     source,
-    now: () => clock.currentTimeMillisUnsafe(),
+    now: () => monotonicTime(clock),
     isOwner: () => ownership.writable() !== undefined,
     isSpared: () => ownership.isSecondAlone(),
     recording: {
