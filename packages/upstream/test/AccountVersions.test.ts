@@ -129,6 +129,19 @@ describe("AccountVersions", () => {
       assert.notStrictEqual(yield* version([other, one]), yield* version([other]))
     }).pipe(Effect.provide(layerMemory())))
 
+  it.effect("are read again after a search of two seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const versions = yield* AccountVersions
+      const version = versionOf(versions)
+      yield* TestClock.adjust("1 hour")
+      yield* version([one])
+      assert.isTrue(yield* versions.change(wallet, [wallet]))
+      assert.isUndefined(yield* version([one]))
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust("2 seconds")
+      assert.isDefined(yield* version([one]))
+    }).pipe(Effect.provide(layerMemory())))
+
   describe.each(servers.filter((server) => server.isInstalled))("over $name", ({ start }) => {
     it.effect("of two processes", () =>
       Effect.gen(function*() {

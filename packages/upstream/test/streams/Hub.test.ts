@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { makeMonotonicTime } from "@trigate/domain/encoding/Encoding"
+import { settableClock } from "@trigate/testing/AdvancingClock"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as SharedState from "@trigate/upstream/unstable/SharedState"
@@ -336,23 +337,11 @@ describe("a system clock that is set", () => {
   for (const hours of [-1, 2]) {
     it.effect(`by ${hours} hours neither delays nor ends a stream`, () =>
       Effect.gen(function*() {
-        const clock = yield* Clock.Clock
-        let shift = 0
-        const millis = () => clock.currentTimeMillisUnsafe() + shift
-        const nanos = () => BigInt(millis()) * 1_000_000n
-        const shifted: Clock.Clock = {
-          currentTimeMillisUnsafe: millis,
-          currentTimeMillis: Effect.sync(millis),
-          currentTimeNanosUnsafe: nanos,
-          currentTimeNanos: Effect.sync(nanos),
-          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-          monotonicTimeNanos: clock.monotonicTimeNanos,
-          sleep: (duration) => clock.sleep(duration)
-        }
+        const { clock, set } = yield* settableClock
         const { at, hub, sockets } = yield* Effect.provideService(
           setup({ messages: 3, grace: Duration.seconds(10) }),
           Clock.Clock,
-          shifted
+          clock
         )
         const one = caller(hub, "one")
         one.seat.subscribe(stateTopic("a"))
@@ -361,7 +350,7 @@ describe("a system clock that is set", () => {
         at(0).push("ok a", "ok b", "a=1")
         yield* settle
         one.seat.unsubscribe(stateTopic("b"))
-        shift = hours * 3_600_000
+        set.shift = hours * 3_600_000
         yield* TestClock.adjust("9 seconds")
         assert.deepStrictEqual(at(0).sent, ["+a", "+b"])
         yield* TestClock.adjust("2 seconds")
