@@ -173,6 +173,7 @@ const tooLate = ({ label }: Target) =>
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
+  owner: Caller,
   permits: RateLimiter.Permits,
   timeout: number,
   clock: Clock.Clock
@@ -188,6 +189,7 @@ const send = <A>(
     return ended.value
   }
   const sent = parts.transport.send({
+    owner,
     method: body === undefined ? "GET" : "POST",
     url: target.url,
     headers: traceparent === undefined ? headers : { ...headers, traceparent },
@@ -228,13 +230,13 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
     isRefresh
   }
   const permits = parts.rateLimiter.tryTake(ask, clock)
-  if (permits !== undefined) return send(parts, attempt, permits, timeout, clock)
+  if (permits !== undefined) return send(parts, attempt, caller, permits, timeout, clock)
   const begin = monotonicTime(clock)
   return Effect.matchEffect(parts.rateLimiter.take(ask), {
     onFailure: (error) => Effect.succeed(handler.withheld(error)),
     onSuccess: (permits) => {
       const left = timeout - millisBetween(begin, monotonicTime(clock))
-      if (left > 0) return send(parts, attempt, permits, left, clock)
+      if (left > 0) return send(parts, attempt, caller, permits, left, clock)
       permits.refund(RateLimiter.worstCost(target.label, attempt))
       return Effect.succeed(handler.withheld(tooLate(target)))
     }

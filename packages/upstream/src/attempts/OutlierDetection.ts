@@ -194,6 +194,7 @@ const questions: { readonly [L in UpstreamLabel]: { readonly path: string; reado
 }
 
 const cost = { weight: 2, requestUnits: 1 }
+const prober = background("probe")
 const TIMEOUT = 5000
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -232,6 +233,7 @@ export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], con
         findMeter(target.label, "probe").attempted(cost, outcome, took, 0)
       }
       const sent = transport.send({
+        owner: prober,
         method: "POST",
         url: Redacted.make(`${Redacted.value(target.base)}${path}`, { label: target.label }),
         headers: { accept: "application/json", "content-type": "application/json" },
@@ -391,7 +393,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Probes an address within its rate limit. Returns `undefined` if the limit left no capacity for the probe. */
   const probeWithin = ({ take }: RateLimiter.RateLimiter["Service"], address: AddressState) =>
     Effect.matchEffect(
-      take({ upstream: address.target.label, class: "read", cost, caller: background("probe"), maxWait: TIMEOUT }),
+      take({ upstream: address.target.label, class: "read", cost, caller: prober, maxWait: TIMEOUT }),
       { onFailure: () => Effect.undefined, onSuccess: () => probe(address, true) }
     )
 
