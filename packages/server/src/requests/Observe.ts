@@ -15,7 +15,7 @@
  *
  * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both can contain a caller's key.
  *
- * Assigns an ID to the request, counts it as in flight, reads its `Cache-Control`, and responds to preflights. Adds
+ * Assigns an ID to the request, counts it as in flight, reads its `Cache-Control` and `Prefer`, and responds to preflights. Adds
  * headers to the response, counts the response in the metrics, and writes it to the access log. The response to a
  * request that matches no route, or that fails because of a defect of the gateway, is a problem document. Other routes
  * of the server are not affected.
@@ -23,6 +23,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import { MaxWait } from "@trigate/upstream/limits/RateLimiter"
 import { isTraced } from "@trigate/upstream/unstable/attempts/Attempts"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -469,6 +470,14 @@ const withFreshness = <A, E, R>(
   return Effect.provideService(Effect.provideService(effect, Freshness, "block"), MaxAge, Number(seconds))
 }
 
+const preferredWait = /(?:^|[\s,])wait\s*=\s*(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
+
+/** Limits the wait for rate limits to the maximum in the caller's `Prefer` (RFC 7240, section 4.3). */
+const withMaxWait = <A, E, R>(effect: Effect.Effect<A, E, R>, prefer: string | undefined): Effect.Effect<A, E, R> => {
+  const seconds = prefer === undefined ? undefined : preferredWait.exec(prefer)?.groups?.["seconds"]
+  return seconds === undefined ? effect : Effect.provideService(effect, MaxWait, Number(seconds) * 1000)
+}
+
 const isRouteNotFound = (error: unknown): boolean =>
   error instanceof HttpServerError && error.reason._tag === "RouteNotFound"
 
@@ -685,7 +694,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       }
       const refusal = misdirected(record, host, context)
       const served = refusal === undefined
-        ? withFreshness(handle(context), header(record, "cache-control"))
+        ? withMaxWait(withFreshness(handle(context), header(record, "cache-control")), header(record, "prefer"))
         : Effect.succeed(refusal)
       const leave = drain.enter()
       return Effect.onExitPrimitive(

@@ -226,7 +226,7 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
     class: attempt.class,
     cost,
     caller,
-    maxWait: isRefresh ? 0 : attempt.maxWait,
+    maxWait: isRefresh ? 0 : Math.min(attempt.maxWait, Context.get(context, RateLimiter.MaxWait)),
     isRefresh
   }
   const permits = parts.rateLimiter.tryTake(ask, clock)

@@ -552,6 +552,11 @@ export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/Ra
   defaultValue: () => false
 })
 
+/** Maximum milliseconds for which a call of the current fiber waits for its rate limit. Default: until its deadline. */
+export const MaxWait = Context.Reference<number>("@trigate/upstream/limits/RateLimiter/MaxWait", {
+  defaultValue: () => Number.POSITIVE_INFINITY
+})
+
 /** Makes a budget for the queries of the gateway itself that are sent before those of callers, in weight per minute. */
 export const makePriorityWeight = (weight: number) => {
   let minute = 0
