@@ -26,6 +26,7 @@ import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as SharedState from "../SharedState.ts"
+import type * as FairQueue from "./FairQueue.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
 
@@ -92,6 +93,18 @@ export interface Taking {
   /** The number of active callers that the process knows. */
   readonly callers: number
 }
+
+/** Describes a call for the counters of a limit; `ahead` are the units of the calls that start before it. */
+export const makeTaking = (
+  { bounds, ofCaller }: Pick<SharedLimit, "bounds" | "ofCaller">,
+  { ahead, ...taking }: Pick<Taking, "id" | "now" | "call" | "callers"> & { readonly ahead: RateWindow.Units }
+): Taking => ({
+  ...taking,
+  slot: RateWindow.slotAt(bounds, taking.now),
+  slotOfCaller: RateWindow.slotAt(ofCaller, taking.now),
+  maxReads: RateWindow.maxReads(bounds, taking.call, ahead),
+  maxUnits: RateWindow.maxUnits(bounds, taking.call, ahead)
+})
 
 /** The result of counting a call. */
 export interface Taken {
@@ -216,7 +229,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     )
   ))
 
-  const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
+  const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
     const limit = sharedLimit(name, bounds, isPaced)
     const { ofCaller, rate, timeToLive } = limit
     const counters = driver(limit)
@@ -315,8 +328,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         latestOwn = own
         usedAt = monotonicTime(clock)
         const now = clock.currentTimeMillisUnsafe()
-        const slot = RateWindow.slotAt(bounds, now)
-        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
+        const taking = makeTaking(limit, { id, now, call, callers, ahead })
+        const { slot, slotOfCaller } = taking
         const later = (refunding: Effect.Effect<void, SharedState.StoreFault>) =>
           Queue.offerUnsafe(refunds, state.orElse(refunding, Effect.void))
         const refund = (units: number) => {
@@ -325,19 +338,10 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           if (call.caller === undefined) return
           later(counters.refund({ slot: slotOfCaller, class: call.class, caller: call.caller, units }))
         }
-        const taken = counters.take({
-          id,
-          now,
-          call,
-          slot,
-          slotOfCaller,
-          maxReads: RateWindow.maxReads(bounds, call, ahead),
-          maxUnits: RateWindow.maxUnits(bounds, call, ahead),
-          callers
-        })
+        const taken = counters.take(taking)
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
-          Effect.map((found): RateLimiter.SharedAnswer => {
+          Effect.map((found): FairQueue.SharedAnswer => {
             const isComplete = found.replicas >= replicas || monotonicTime(clock) >= incompleteUntil
             if (isComplete) replicas = found.replicas
             const answer = {
@@ -357,7 +361,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
           })
         )
-        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
+        return state.orElse<FairQueue.SharedAnswer | FairQueue.Alone, never, never>(
           answered,
           // a process that has not reached the store yet does not know whether there are other processes
           Effect.sync(() => ({ part: 1 / (isKnown ? replicas : 2), started: started(clock) }))
