@@ -215,6 +215,8 @@ export interface FilterUse {
   /** Reserves bytes. Returns `false`, and reserves nothing, beyond the limit of all callers or of one. */
   readonly reserve: (caller: string, bytes: number) => boolean
   readonly release: (caller: string, bytes: number) => void
+  /** The reserved bytes, by caller. */
+  readonly byCaller: ReadonlyMap<string, number>
 }
 
 /** The bytes that a subscription with a short filter takes. */

@@ -115,8 +115,24 @@ export const makeFilterUse = (): FilterUse => {
       if (isFree) add(caller, bytes)
       return isFree
     },
-    release: (caller, bytes) => add(caller, -bytes)
+    release: (caller, bytes) => add(caller, -bytes),
+    byCaller
   }
+}
+
+/** Returns the bytes that are retained for callers, by caller group. */
+export const retainedByGroup = (
+  streams: Iterable<Pick<ServedEvents | SocketSession, "caller" | "pending">>,
+  filters: ReadonlyMap<string, number>
+): ReadonlyMap<string, number> => {
+  const byGroup = new Map<string, number>()
+  const add = (caller: string, bytes: number): void => {
+    const group = Request.callerGroup(caller)
+    byGroup.set(group, (byGroup.get(group) ?? 0) + bytes)
+  }
+  for (const { caller, pending } of streams) add(caller.id, pending)
+  for (const [caller, bytes] of filters) add(caller, bytes)
+  return byGroup
 }
 
 /** Maximum unread bytes of all streams. Beyond, the streams with the most are closed. */
@@ -530,8 +546,9 @@ export const make = Effect.fnUntraced(function*(
       else checkProgress(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
-    const unread = limitPending([...sessions.keys(), ...eventStreams.keys()])
-    metrics.publish(streams(), sessions.size + eventStreams.size, unread, feedStatus())
+    const all = [...sessions.keys(), ...eventStreams.keys()]
+    const unread = limitPending(all)
+    metrics.publish(streams(), all.length, unread, retainedByGroup(all, filters.byCaller), feedStatus())
     if (millisBetween(keysAt, at) < keysEvery) return Effect.void
     keysAt = at
     return checkKeys

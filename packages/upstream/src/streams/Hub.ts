@@ -166,6 +166,8 @@ export interface Status {
     /** Milliseconds since the last frame; `undefined` before the first frame. */
     readonly age: number | undefined
     readonly isLive: boolean
+    /** The characters of the stored frames. */
+    readonly bytes: number
   }>
 }
 
@@ -536,12 +538,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         users: SharedTopic.distinctUsers(topics.values()).size,
         others,
         seats: seats.size,
-        topics: [...topics.values()].map(({ key, lastAt, phase, seats, topic, waiting }) => ({
+        topics: [...topics.values()].map(({ buffered = [], key, last, lastAt, phase, seats, topic, waiting }) => ({
           key,
           name: topic.name,
           callers: seats.size + waiting.size,
           age: lastAt === undefined ? undefined : millisBetween(lastAt, at),
-          isLive: phase === "accepted"
+          isLive: phase === "accepted",
+          bytes: buffered.reduce((sum, { length }) => sum + length, last?.text.length ?? 0)
         }))
       }
     }
