@@ -142,7 +142,11 @@ const attacks: { readonly [kind: string]: () => void } = {
     open("/l2", alone, (send) => send(rpc("eth_subscribe", "newHeads")))
   },
   "an account with 6000 fills a second": () => {
-    open("/ws", alone, (send) => send(subscribe({ type: "userFills", user: user(1, "aa") })))
+    // an event stream resumes, so its account is logged
+    const subscription = encodeURIComponent(JSON.stringify({ type: "userFills", user: user(1, "aa") }))
+    http.get(`${url}/streams?subscribe=${subscription}`, { localAddress: alone, agent: false }, (response) => {
+      response.resume()
+    }).on("error", () => {})
   },
   "sendBoc of cells that expand": () => {
     const boc = bomb()
@@ -161,3 +165,5 @@ const attacks: { readonly [kind: string]: () => void } = {
 
 attacks[kind]?.()
 console.log(`${kind}: listens on ${url}/`)
+// ends only when it is ended, also if the gateway has closed everything
+setInterval(() => {}, 60_000)

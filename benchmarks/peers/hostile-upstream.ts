@@ -90,6 +90,14 @@ const lists: Readonly<Record<string, string | undefined>> = {
   allMids: `{"BTC":"1.0","ETH":"1.0"}`
 }
 
+/** The members in which snapshots list their rows. */
+const snapshots: Readonly<Record<string, string | undefined>> = {
+  userFills: "fills",
+  userFundings: "fundings",
+  userNonFundingLedgerUpdates: "nonFundingLedgerUpdates",
+  userTwapSliceFills: "twapSliceFills"
+}
+
 const answer = (path: string, text: string): string => {
   if (path.startsWith("/info")) return lists[String(JsonParts.value(text, "type"))] ?? "[]"
   if (path.startsWith("/ton")) return JSON.stringify({ ok: true, jsonrpc: "2.0", id: 1, result: [transaction] })
@@ -123,9 +131,11 @@ sockets.on("connection", (socket) => {
     const subscription = JsonParts.value(text, "subscription")
     socket.send(JSON.stringify({ channel: "subscriptionResponse", data: { method, subscription } }))
     const user = JsonParts.at(subscription, "user")
-    if (method !== "subscribe" || JsonParts.at(subscription, "type") !== "userFills") return
-    socket.send(JSON.stringify({ channel: "userFills", data: { isSnapshot: true, user, fills: [] } }))
-    if (typeof user === "string" && user.startsWith("0xaa")) busy.add({ socket, user })
+    const type = String(JsonParts.at(subscription, "type"))
+    const rows = snapshots[type]
+    if (method !== "subscribe" || rows === undefined) return
+    socket.send(JSON.stringify({ channel: type, data: { isSnapshot: true, user, [rows]: [] } }))
+    if (type === "userFills" && typeof user === "string" && user.startsWith("0xaa")) busy.add({ socket, user })
   })
 })
 
