@@ -143,8 +143,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a silent connection is never noticed",
     file: "packages/upstream/src/streams/SocketTransport.ts",
-    from: `if (askedAt !== undefined && at - askedAt >= answerWithin) {`,
-    to: `if (askedAt !== undefined && at - askedAt >= 1e9) {`
+    from: `if (askedAt !== undefined && millisBetween(askedAt, at) >= answerWithin) {`,
+    to: `if (askedAt !== undefined && millisBetween(askedAt, at) >= 1e9) {`
   },
   {
     name: "a lost stream is not refilled",
