@@ -19,6 +19,7 @@ import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
 import type { Unanswered } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -122,7 +123,7 @@ const toIssuedKey = ({ key, record }: KeyStore.Issued) =>
 
 const usualOverlap = Duration.days(1)
 
-const toRateLimitUse = ({ all, callers, upstream }: RateLimiter.Use): Admin.RateLimitUse => ({
+const toRateLimitUse = ({ all, callers, upstream }: RateWindow.Use): Admin.RateLimitUse => ({
   upstream,
   all,
   callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
@@ -225,7 +226,7 @@ const admin = HttpApiBuilder.group(
         ({ request }) =>
           serve(
             request,
-            Effect.clockWith((clock) => Effect.succeed(RateLimiter.currentUses(windows, clock).map(toRateLimitUse)))
+            Effect.clockWith((clock) => Effect.succeed(RateWindow.currentUses(windows, clock).map(toRateLimitUse)))
           )
       )
       .handle("history", ({ request }) => serve(request, samples))

@@ -26,7 +26,6 @@ import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as SharedState from "../SharedState.ts"
-import type * as FairQueue from "./FairQueue.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
 
@@ -229,7 +228,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     )
   ))
 
-  const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
+  const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
     const limit = sharedLimit(name, bounds, isPaced)
     const { ofCaller, rate, timeToLive } = limit
     const counters = driver(limit)
@@ -341,7 +340,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         const taken = counters.take(taking)
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
-          Effect.map((found): FairQueue.SharedAnswer => {
+          Effect.map((found): RateLimiter.SharedAnswer => {
             const isComplete = found.replicas >= replicas || monotonicTime(clock) >= incompleteUntil
             if (isComplete) replicas = found.replicas
             const answer = {
@@ -361,7 +360,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
           })
         )
-        return state.orElse<FairQueue.SharedAnswer | FairQueue.Alone, never, never>(
+        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
           answered,
           // a process that has not reached the store yet does not know whether there are other processes
           Effect.sync(() => ({ part: 1 / (isKnown ? replicas : 2), started: started(clock) }))

@@ -16,10 +16,12 @@ import {
   makeMonotonicTime,
   millisBetween,
   monotonicMillis,
-  type MonotonicTime
+  type MonotonicTime,
+  monotonicTime
 } from "@trigate/domain/encoding/Encoding"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
-import type * as Effect from "effect/Effect"
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 
 /** The maximum use of a rate window, in units. */
 export interface Limit {
@@ -400,6 +402,49 @@ export class RateWindow {
   }
 }
 
+/** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
+export interface Use {
+  readonly upstream: Caller.UpstreamLabel
+  readonly all: number
+  readonly callers: ReadonlyMap<string, number>
+}
+
+/** Returns the current use of the limits in this process. */
+export const currentUses = (
+  windows: ReadonlyMap<string, RateWindow>,
+  clock: Clock.Clock
+): ReadonlyArray<Use> => {
+  const now = monotonicTime(clock)
+  return Caller.upstreamLabels.flatMap((upstream) =>
+    [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
+      window.moveTo(now)
+      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
+    })
+  )
+}
+
+/** Makes a budget for the queries of the gateway itself that are sent before those of callers, in weight per minute. */
+export const makePriorityWeight = (weight: number) => {
+  let minute = 0
+  let left = weight
+  return {
+    /** Takes the weight of a query, and returns whether it was left. */
+    take: (cost: number): Effect.Effect<boolean> =>
+      Effect.clockWith((clock) => {
+        const now = Math.floor(monotonicMillis(monotonicTime(clock)) / 60_000)
+        if (now !== minute) left = weight
+        minute = now
+        const isLeft = cost <= left
+        if (isLeft) left -= cost
+        return Effect.succeed(isLeft)
+      }),
+    /** Returns the weight of a query that was not sent. */
+    giveBack: (cost: number): void => {
+      left = Math.min(weight, left + cost)
+    }
+  }
+}
+
 /** A read that was served from the cache and must be repeated upstream. */
 export interface Refresh {
   /** The identity of the refresh. Refreshes with equal keys are merged. */
@@ -438,7 +483,19 @@ export const refreshPace = (
   burst: readLimit * 0.08
 })
 
-/** The pacer of one limit. */
+/**
+ * The pacer of one limit, for the refreshes of cached responses.
+ *
+ * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
+ * Otherwise, reads receive the cached response, and the refreshes of cached responses take turns. The next turn goes to
+ * the caller that was served longest ago. Of that caller's refreshes, the refresh with the highest score starts first.
+ * Each read that receives a cached response adds the age of that response to a sum. The score is this sum, divided by
+ * the cost of the refresh. A response that many callers poll therefore stays younger than a response that a single
+ * caller polls.
+ *
+ * Refreshes receive nine tenths of the limit for reads at a constant rate, and can accumulate a burst of 8 % of that
+ * limit. Refreshes alone therefore never exhaust a window.
+ */
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
