@@ -436,6 +436,20 @@ describe("an outage of the store of account events", () => {
       assert.deepStrictEqual(follower.received.fills, sent)
     }))
 
+  it.effect("is bridged by an own log after three seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const { clock, set } = yield* settableClock
+      yield* TestClock.setTime(10_000_000)
+      const venue = yield* makeVenue()
+      const writer = yield* Effect.provideService(replica(makeStore(), venue, [configured]), Clock.Clock, clock)
+      yield* pass(5)
+      writer.connection.cut()
+      yield* pass(2)
+      set.shift = -3_600_000
+      yield* pass(5)
+      assert.deepStrictEqual(yield* health([writer]), ["alone away 1 0"])
+    }))
+
   it.effect("in which another process takes the place of the owner has the accounts requested from it", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
