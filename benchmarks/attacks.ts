@@ -1,6 +1,7 @@
 /**
  * The p50 of one caller of a gateway with a candle archive in SQLite, while others export a year of bars or list the archive,
- * and of one caller of the sandbox, while others call a contract that loops; beside its p50 without.
+ * and of one caller of the sandbox, while others call a contract that loops; beside its p50 without. Then what one caller sees
+ * while another one attacks the streams, the feeds of blocks and the sandbox.
  *
  * Each round measures the calm and then the attack. Every answer of the honest caller has to be right, and each attack has to be
  * served: a gateway that refused it would only look calm.
@@ -17,10 +18,11 @@ import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as http from "node:http"
 import * as path from "node:path"
+import { observe, type Seen } from "./harness/honest.ts"
 import { load, type Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
-import { pause, scratch } from "./harness/processes.ts"
+import { pause, scratch, type Server, stop } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
 import { median } from "./harness/statistics.ts"
 import { run } from "./harness/suite.ts"
@@ -161,6 +163,78 @@ const queries: Workload = {
   connections: 4
 }
 
+/** Attacks of `harness/stream-attacker.ts`: on a gateway with its default limits, and on the sandbox. */
+const streamAttacks = {
+  gateway: [
+    "ten variants of l2Book",
+    "users joined and left",
+    "churn of markets",
+    "reconnects",
+    "catch-up, then leaving",
+    "unknown coins",
+    "streams of TON accounts that expand",
+    "filters of 1000 addresses",
+    "24 000 small subscriptions",
+    "headers of 3 MiB",
+    "an account with 6000 fills a second"
+  ],
+  sandbox: ["sendBoc of cells that expand", "calls of a contract that loops", "batches of 30 such calls"]
+}
+
+const rpcCall = (method: string, params: unknown = []) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+
+/** Requests that load the virtual machines of the sandbox: the first of each takes a second. */
+const firstCalls = [
+  { path: "/l2", body: rpcCall("eth_call", [{ data: "0x00" }, "latest"]) },
+  { path: "/api/v2/jsonRPC", body: rpcCall("sendBoc", { boc: "te6cckEBAQEAAgAAAEysuc0=" }) }
+]
+
+const honest = {
+  gateway: [{ path: "/info", body: `{"type":"allMids"}` }, { path: "/evm", body: rpcCall("eth_blockNumber") }],
+  sandbox: [{ path: "/l2", body: rpcCall("eth_chainId") }, { path: "/info", body: `{"type":"allMids"}` }]
+}
+
+const format = ({ lagMillis, p50Millis, p99Millis, refused, residentMiB, retainedMiB, sent }: Seen): string =>
+  `p50 ${p50Millis.toFixed(1)} ms, p99 ${p99Millis.toFixed(1)} ms, ${refused} of ${sent} refused, ` +
+  `loop delay ${lagMillis.toFixed(0)} ms, ${residentMiB.toFixed(0)} MiB, retained ${retainedMiB.toFixed(1)} MiB`
+
+/** What an honest caller sees without an attack, and beside it. */
+const besideStreams = async (on: keyof typeof streamAttacks, kind: string): Promise<ReadonlyArray<Row>> => {
+  const upstream = on === "gateway" ? await Peers.hostileUpstream() : undefined
+  const server: Server = upstream === undefined ? await Peers.sandbox() : await Peers.besideHostile(upstream)
+  const look = () => observe(server.url, honest[on], { perSecond, seconds }, on === "gateway")
+  for (const { body, path } of on === "sandbox" ? firstCalls : []) {
+    await (await fetch(server.url + path, { method: "POST", headers: { "content-type": "application/json" }, body }))
+      .text()
+  }
+  // the first turn warms up
+  if (plan.name !== "smoke") await look()
+  const calm = await look()
+  const attacker: Server = await Peers.streamAttacker(kind, server, upstream)
+  const attacked = await look()
+  for (const each of [attacker, server, upstream]) if (each !== undefined) await stop(each)
+  console.log(`  without: ${format(calm)}\n  ${kind}: ${format(attacked)}`)
+  const row = (what: string, unit: string, of: (seen: Seen) => number): Row => ({
+    title: `${what} beside ${kind}`,
+    beside: `without, ${of(calm).toFixed(1)} ${unit}`,
+    unit,
+    value: of(attacked),
+    values: [of(attacked)]
+  })
+  return [
+    row("p50", "ms", ({ p50Millis }) => p50Millis),
+    row("p99", "ms", ({ p99Millis }) => p99Millis),
+    {
+      ...row("refused requests and subscriptions", "", ({ refused }) => refused),
+      aim: "0",
+      met: attacked.refused === 0
+    },
+    row("delay of the event loop", "ms", ({ lagMillis }) => lagMillis),
+    row("resident memory", "MiB", ({ residentMiB }) => residentMiB),
+    row("retained bytes", "MiB", ({ retainedMiB }) => retainedMiB)
+  ]
+}
+
 await run("attacks", async () => {
   const file = path.join(scratch(), "archive.sqlite")
   const database = SqliteClient.layer({ file, mode: "create" })
@@ -214,6 +288,9 @@ await run("attacks", async () => {
       aim: `<= ${aim.toFixed(2)}`,
       met
     })
+  }
+  for (const on of ["gateway", "sandbox"] as const) {
+    for (const kind of streamAttacks[on]) rows.push(...await besideStreams(on, kind))
   }
   return { rows, samples }
 })

@@ -23,7 +23,7 @@ const suites: { readonly [name: string]: string } = {
   extras: "what callers' keys and quotas, tracing and the access log add to a relayed read",
   hostile: "the latency of one caller while another one attacks two replicas, beside its latency without",
   attacks:
-    "the p50 of one caller while others export a year of bars, list an archive or let a contract loop; fails above three times its calm",
+    "the p50 of one caller while others export a year of bars, list an archive or let a contract loop; fails above three times its calm; what a caller sees beside attacks on streams, feeds and the sandbox",
   candles: "relaying 5000 candles, beside bare proxies",
   exchange: "relaying signed actions: how many, and the latency added at half of that",
   memory: "resident memory over many requests and around an answer of 100 MB",

@@ -162,6 +162,36 @@ export const attacker = (kind: string, replicas: ReadonlyArray<Server>): Promise
     args: [path.join(root, "benchmarks/harness/attacker.ts"), kind, ...replicas.map(({ url }) => url)]
   })
 
+/** Upstreams that do what they like. */
+export const hostileUpstream = (): Promise<Server> => node("hostile upstream", "load", "hostile-upstream.ts")
+
+/** A hostile caller of one gateway, whose venue it can make close its sockets. */
+export const streamAttacker = (kind: string, { url }: Server, upstream?: Server): Promise<Server> =>
+  serve({
+    name: kind,
+    core: "load",
+    program: process.execPath,
+    args: [path.join(root, "benchmarks/harness/stream-attacker.ts"), kind, url, upstream?.url ?? ""]
+  })
+
+/** The gateway with its default limits in front of hostile upstreams. */
+export const besideHostile = ({ url }: Server): Promise<Server> =>
+  serve({
+    name: "trigate",
+    core: "peer",
+    program: process.execPath,
+    args: [program, "serve"],
+    env: {
+      TRIGATE_PORT: "0",
+      TRIGATE_TRADING_API_URL: url,
+      TRIGATE_TRADING_NODE_URL: `${url}/node`,
+      TRIGATE_LAYER2_URL: `${url}/lying`,
+      TRIGATE_TOKEN_CHAIN_URL: `${url}/ton`,
+      TRIGATE_ACCESS_LOG: "off",
+      TRIGATE_MAX_CONNECTIONS: "16384"
+    }
+  })
+
 const answers = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = net.connect(port, "127.0.0.1")

@@ -100,5 +100,7 @@ export const limitsText = document(
     Math.ceil(retained / 1_048_576)
   } MiB, and the process takes at most 1.5 GiB\n` +
     "([Memory](../packages/server/test/attacks/Memory.slow.test.ts)). A response of 16 MiB delays the event loop by 0.4 seconds,\n" +
-    "all attacks of that test together by 0.9."
+    "all attacks of that test together by 0.9. Beside the stream attacks of `npm run bench -- attacks`, an honest\n" +
+    "caller was served; 24 000 new subscriptions delayed the event loop by 1.4 seconds, the others by at most 0.7 (0.5 without, at\n" +
+    "load average 12)."
 )

@@ -304,7 +304,9 @@ export const panelRows: ReadonlyArray<Row> = [
           ["{{instance}} bodies", all(m.bodyBytes)],
           ["{{instance}} unread answers", all(m.unreadBytes)],
           ["{{instance}} unread events", all(m.streamUnread)],
-          ["{{instance}} logged events", all(m.accountLogBytes)]
+          ["{{instance}} logged events", all(m.accountLogBytes)],
+          ["{{channel}} frames", now(m.streamRetained, "channel")],
+          ["{{group}}", now(m.callerRetained, "group")]
         ]
       },
       {

@@ -1,4 +1,5 @@
 /** The clients of the simulated gateways: bots that trade, readers, and subscribers that resume. */
+import { local } from "@trigate/domain/Caller"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -111,6 +112,7 @@ export const makeClient = (network: Network, node: Simulation.Node) => {
   const http = network.http(node)
   const send = (url: string, method: "GET" | "POST", body: string | undefined, timeout = patience) =>
     Effect.result(http.send({
+      owner: local,
       method,
       url: Redacted.make(url),
       headers: body === undefined ? {} : { "content-type": "application/json" },

@@ -143,8 +143,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a silent connection is never noticed",
     file: "packages/upstream/src/streams/SocketTransport.ts",
-    from: `if (askedAt !== undefined && at - askedAt >= answerWithin) {`,
-    to: `if (askedAt !== undefined && at - askedAt >= 1e9) {`
+    from: `if (askedAt !== undefined && millisBetween(askedAt, at) >= answerWithin) {`,
+    to: `if (askedAt !== undefined && millisBetween(askedAt, at) >= 1e9) {`
   },
   {
     name: "a lost stream is not refilled",
@@ -166,7 +166,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "rows that the log has are appended again",
-    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    file: "packages/trading/src/internal/accounts/LogOwnership.ts",
     from: "const rows = earlier.unseen(log.unseen(user, name, entry.rows))",
     to: "const rows = entry.rows"
   },
@@ -184,13 +184,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a replica that has lost the lease continues to write",
-    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    file: "packages/trading/src/internal/accounts/LogOwnership.ts",
     from: `if (error._tag === "LeaseLost") return ownership.lose`,
     to: `if (error._tag === "LeaseLost") return Effect.void`
   },
   {
     name: "events of another epoch are appended to the own log",
-    file: "packages/trading/src/internal/accounts/AccountRecorder.ts",
+    file: "packages/trading/src/internal/accounts/LogOwnership.ts",
     from: "if (epoch !== log.head.epoch) return ownership.lose",
     to: ""
   }

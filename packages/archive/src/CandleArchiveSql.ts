@@ -6,7 +6,7 @@
  * this program neither reads nor writes them.
  */
 import * as Candle from "@trigate/domain/candles/Candle"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Clock from "effect/Clock"
@@ -216,9 +216,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
   })
 
-  const summaries = new Map<string, { readonly summary: CandleArchive.SeriesStatus; readonly until: number }>()
+  const summaries = new Map<string, { readonly summary: CandleArchive.SeriesStatus; readonly until: MonotonicTime }>()
   let listed:
-    | { readonly after: string; readonly series: ReadonlyArray<Candle.Series>; readonly until: number }
+    | { readonly after: string; readonly series: ReadonlyArray<Candle.Series>; readonly until: MonotonicTime }
     | undefined
   const summarizing = yield* Semaphore.make(1)
 
@@ -232,7 +232,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
    * from JavaScript's.
    */
   const page = Effect.fnUntraced(function*(after: string) {
-    const now = monotonicMillis(yield* Clock.Clock)
+    const now = monotonicTime(yield* Clock.Clock)
     if (listed?.after === after && listed.until > now) return listed.series
     const rows = yield* step(Effect.flatMap(
       sql`SELECT coin, span AS interval FROM trigate_candles WHERE network = ${network} AND coin IN (
@@ -245,19 +245,19 @@ const make = Effect.fnUntraced(function*(options: Options) {
     const series = [...Map.groupBy(rows, ({ coin }) => coin).values()].flatMap((own) =>
       own.toSorted(CandleArchive.byInterval)
     )
-    listed = { after, series, until: now + summaryLasts }
+    listed = { after, series, until: addMillis(now, summaryLasts) }
     return series
   })
 
   const summarized = Effect.fnUntraced(function*(series: Candle.Series) {
-    const now = monotonicMillis(yield* Clock.Clock)
+    const now = monotonicTime(yield* Clock.Clock)
     const held = summaries.get(Candle.seriesKey(series))
     if (held !== undefined && held.until > now) return held.summary
     yield* Effect.yieldNow
     const summary = yield* readSummary(series)
     const [oldest] = summaries.keys()
     if (oldest !== undefined && summaries.size >= maxSummaries) summaries.delete(oldest)
-    summaries.set(Candle.seriesKey(series), { summary, until: now + summaryLasts })
+    summaries.set(Candle.seriesKey(series), { summary, until: addMillis(now, summaryLasts) })
     return summary
   })
 

@@ -9,7 +9,7 @@
  * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
@@ -130,16 +130,16 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
 }
 
 /**
- * Makes `Quotas` from a function that counts requests. Uses {@link monotonicMillis}, so that setting the system clock
+ * Makes `Quotas` from a function that counts requests. Uses the monotonic clock, so that setting the system clock
  * back does not cause refusals.
  */
 export const make = (
-  count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>
+  count: (caller: Caller, rate: Rate | undefined, now: MonotonicTime, calls: number) => Effect.Effect<Counted | Beyond>
 ): Quotas["Service"] =>
   Quotas.of({
     count: (caller, calls = 1) =>
       Effect.contextWith((context: Context.Context<never>) => {
-        const now = monotonicMillis(Context.get(context, Clock.Clock))
+        const now = monotonicTime(Context.get(context, Clock.Clock))
         return Effect.flatMap(count(caller, quotaRate(caller.quota), now, calls), (counted) => {
           if (!("wait" in counted)) return Exit.succeed(counted)
           quotaExceeded.series({ quota: counted.quota }).updateUnsafe(1, context)
@@ -154,8 +154,8 @@ export interface CountedHere extends Counted {
 }
 
 interface CallerUsage {
-  /** The caller's theoretical arrival time, in milliseconds. */
-  next: number
+  /** The caller's theoretical arrival time. */
+  next: MonotonicTime
   running: number
 }
 
@@ -165,17 +165,17 @@ export const rounding = 1e-3
 /** Makes the counters of this process. They contain one entry for each caller with a quota. */
 export const counting = () => {
   const callers = new Map<string, CallerUsage>()
-  return ({ id, quota }: Caller, rate: Rate | undefined, now: number, calls = 1): CountedHere | Beyond => {
-    const held = callers.get(id) ?? { next: 0, running: 0 }
+  return ({ id, quota }: Caller, rate: Rate | undefined, now: MonotonicTime, calls = 1): CountedHere | Beyond => {
+    const held = callers.get(id) ?? { next: longAgo, running: 0 }
     callers.set(id, held)
     if (held.running + calls > (quota.concurrentCalls ?? Number.POSITIVE_INFINITY)) {
       return { quota: "concurrent", wait: 0 }
     }
-    const ahead = Math.max(0, held.next - now)
+    const ahead = Math.max(0, millisBetween(now, held.next))
     if (rate !== undefined) {
       const wait = ahead + (calls - 1) * rate.interval - rate.tolerance
       if (wait > rounding) return { quota: "requests", wait }
-      held.next = now + ahead + calls * rate.interval
+      held.next = addMillis(now, ahead + calls * rate.interval)
     }
     held.running += calls
     const end = () => {
@@ -183,9 +183,9 @@ export const counting = () => {
     }
     const undo = () => {
       end()
-      held.next -= calls * (rate?.interval ?? 0)
+      held.next = addMillis(held.next, -calls * (rate?.interval ?? 0))
     }
-    return { ...rateStanding(rate, Math.max(0, held.next - now)), end, undo }
+    return { ...rateStanding(rate, Math.max(0, millisBetween(now, held.next))), end, undo }
   }
 }
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Caller, Quota } from "@trigate/domain/Caller"
+import { settableClock } from "@trigate/testing/AdvancingClock"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -61,25 +62,14 @@ describe("requests a second", () => {
 
   it.effect("come back in the time that passes, whatever the clock on the wall is set to", () =>
     Effect.gen(function*() {
-      const clock = yield* Clock.Clock
-      let setBack = 0
-      const wall = () => clock.currentTimeMillisUnsafe() - setBack
-      const set: Clock.Clock = {
-        currentTimeMillisUnsafe: wall,
-        currentTimeMillis: Effect.sync(wall),
-        currentTimeNanosUnsafe: () => BigInt(wall()) * 1_000_000n,
-        currentTimeNanos: Effect.sync(() => BigInt(wall()) * 1_000_000n),
-        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-        monotonicTimeNanos: clock.monotonicTimeNanos,
-        sleep: (duration) => clock.sleep(duration)
-      }
+      const { clock, set } = yield* settableClock
       const caller = callerOf({ requestsPerSecond: 2, burst: 2 })
-      const asked = Effect.provideService(until(caller), Clock.Clock, set)
+      const asked = Effect.provideService(until(caller), Clock.Clock, clock)
       assert.deepStrictEqual(yield* asked, { left: [1, 0], retryAfter: 1 })
-      setBack = 3_600_000
+      set.shift = -3_600_000
       yield* TestClock.adjust(500)
       assert.deepStrictEqual(yield* asked, { left: [0], retryAfter: 1 })
-      setBack = -3_600_000
+      set.shift = 3_600_000
       assert.deepStrictEqual(yield* asked, { left: [], retryAfter: 1 })
     }).pipe(Effect.provide(Quotas.layerMemory)))
 

@@ -5,7 +5,7 @@
  * the block until L1 has finalized it, and some chain families add fields to the receipt later. Most receipts are
  * requested only once, so finality is checked, with up to two block requests, only when a receipt is requested again.
  */
-import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Encoding"
+import { addMillis, Hash as HashSchema, longAgo, monotonicTime, Quantity } from "@trigate/domain/encoding/Encoding"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { type CheckedRead, makeMethod, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
@@ -92,7 +92,7 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
   const asking = SingleFlight.makeSingleFlight<bigint, never>()
   // the number of the highest finalized block so far, because finality never reverts
   let finalized = -1n
-  let askAgainAt = 0
+  let askAgainAt = longAgo
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
   // if a block request fails, it is unknown whether the receipt is final
@@ -101,13 +101,13 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
 
   const ask = Effect.gen(function*() {
     const found = yield* block({ block: "finalized" })
-    askAgainAt = (yield* Clock.currentTimeMillis) + remember
+    askAgainAt = addMillis(monotonicTime(yield* Clock.Clock), remember)
     if (found !== null && found.number > finalized) finalized = found.number
     return finalized
   })
 
   const finalizedFor = Effect.fnUntraced(function*(number: bigint) {
-    const now = yield* Clock.currentTimeMillis
+    const now = monotonicTime(yield* Clock.Clock)
     return number <= finalized || now < askAgainAt ? finalized : yield* asking.run({ key: "finalized", ask })
   })
 

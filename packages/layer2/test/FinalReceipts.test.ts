@@ -112,6 +112,19 @@ describe("FinalReceipts", () => {
       assert.deepStrictEqual(chain.asked, [byTag, byTag, byNumber, byNumber])
     }))
 
+  it.effect("the tag is read again after 10 seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const { ask, chain } = makeChain("0xf")
+      const { confirm } = asked(ask)
+      const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
+      yield* TestClock.adjust("1 hour")
+      yield* check
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust("10 seconds")
+      yield* check
+      assert.deepStrictEqual(chain.asked, [byTag, byTag])
+    }))
+
   it.effect("a herd of checks reads the tag once", () =>
     Effect.gen(function*() {
       const { ask, chain } = makeChain("0xf")

@@ -156,6 +156,7 @@ const interrupt = (fiber: Fiber.Fiber<unknown, unknown>): void =>
  * @category services
  * @example
  * ```ts
+ * import { Caller } from "@trigate/domain"
  * import * as Network from "@trigate/simulation/Network"
  * import * as Simulation from "@trigate/simulation/Simulation"
  * import { Effect, Exit, Fiber, Redacted } from "effect"
@@ -172,7 +173,8 @@ const interrupt = (fiber: Fiber.Fiber<unknown, unknown>): void =>
  *   })
  *   const client = node("client")
  *   const request = { method: "GET", headers: {}, body: undefined, timeout: 5000, maxAnswerBytes: 1024 } as const
- *   const sent = network.http(client).send({ ...request, url: Redacted.make("http://server/") })
+ *   const owner = Caller.background("example")
+ *   const sent = network.http(client).send({ ...request, owner, url: Redacted.make("http://server/") })
  *   const { detail, sent: isSent } = yield* Effect.flip(Fiber.join(client.start(sent)))
  *   return `${detail}, sent: ${isSent}, arrivals: ${arrivals}`
  * })

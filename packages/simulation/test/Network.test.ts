@@ -1,5 +1,6 @@
 /** The network: faults of HTTP requests, order and loss of WebSockets, and killed servers. */
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as Network from "@trigate/simulation/Network"
 import * as Simulation from "@trigate/simulation/Simulation"
@@ -21,6 +22,7 @@ const run = <A, E>(program: Effect.Effect<A, E, Simulation.Simulation>, seed = 0
 const timeout = 5000
 
 const request = {
+  owner: local,
   method: "POST",
   url: Redacted.make("http://server/path"),
   headers: {},

@@ -1,4 +1,5 @@
-/** Advances a `TestClock` while an effect performs real input and output. */
+/** Clocks for tests: one that advances during real input and output, and one whose wall time is set. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -24,4 +25,24 @@ export const advancingClock = Effect.fnUntraced(function*<A, E, R>(effect: Effec
     yield* TestClock.adjust(10)
   }
   return yield* Fiber.join(fiber)
+})
+
+/**
+ * Makes a clock whose wall time a test sets, as an operator sets the system clock: `shift` is the number of milliseconds
+ * by which it is ahead of the clock in the context. The monotonic time and sleeps are those of the clock in the context.
+ */
+export const settableClock = Effect.map(Clock.Clock, (clock) => {
+  const set = { shift: 0 }
+  const millis = () => clock.currentTimeMillisUnsafe() + set.shift
+  const nanos = () => BigInt(millis()) * 1_000_000n
+  const settable: Clock.Clock = {
+    currentTimeMillisUnsafe: millis,
+    currentTimeMillis: Effect.sync(millis),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration) => clock.sleep(duration)
+  }
+  return { clock: settable, set }
 })

@@ -1,5 +1,6 @@
 /** The comparison of an account's event log with the venue's responses: it notices each fill that the log lacks. */
 import { assert, describe, it } from "@effect/vitest"
+import { monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import { EventLog } from "@trigate/trading/accounts/AccountEvents"
@@ -75,7 +76,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
     for (const [type, data] of Object.entries({ ...states, openOrders: { dex: "", user, orders } })) {
       const topic = VenueProtocol.makeTopic(Result.getOrThrow(Subscriptions.read({ type, user })))
       const text = VenueProtocol.dataFrame(type, JSON.stringify(data))
-      mirror.observer.received(user, new Frame(text, topic, topic.key, clock.currentTimeMillisUnsafe()))
+      mirror.observer.received(user, new Frame(text, topic, topic.key, monotonicTime(clock)))
     }
   })
   const responses: Readonly<Record<string, unknown>> = {
@@ -88,7 +89,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
   yield* AccountComparison.startComparison({
     events,
     mirror,
-    heardAt: () => clock.currentTimeMillisUnsafe(),
+    heardAt: () => monotonicTime(clock),
     ask: (query) =>
       Effect.sync(() => {
         const type = String(Object.entries(query)[0]?.[1])

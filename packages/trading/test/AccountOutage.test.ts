@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import { settableClock } from "@trigate/testing/AdvancingClock"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as Streams from "@trigate/trading/streams/Streams"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
@@ -435,6 +436,20 @@ describe("an outage of the store of account events", () => {
       assert.deepStrictEqual(follower.received.fills, sent)
     }))
 
+  it.effect("is bridged by an own log after three seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const { clock, set } = yield* settableClock
+      yield* TestClock.setTime(10_000_000)
+      const venue = yield* makeVenue()
+      const writer = yield* Effect.provideService(replica(makeStore(), venue, [configured]), Clock.Clock, clock)
+      yield* pass(5)
+      writer.connection.cut()
+      yield* pass(2)
+      set.shift = -3_600_000
+      yield* pass(5)
+      assert.deepStrictEqual(yield* health([writer]), ["alone away 1 0"])
+    }))
+
   it.effect("in which another process takes the place of the owner has the accounts requested from it", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(1_000_000)
@@ -510,6 +525,22 @@ describe("an account that the owner of the log cannot record", () => {
       const number = yield* venue.send(configured)
       yield* pass(3)
       assert.deepStrictEqual(later.map(({ received }) => received.fills), [[number], [number]])
+    }))
+
+  it.effect("is recorded again within 15 seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const { clock, set } = yield* settableClock
+      yield* TestClock.setTime(10_000_000)
+      const venue = yield* makeVenue()
+      const writer = yield* Effect.provideService(replica(makeStore(), venue, [configured]), Clock.Clock, clock)
+      yield* pass(5)
+      venue.refuse(configured)
+      yield* pass(20)
+      assert.deepStrictEqual(yield* health([writer]), ["writer up 0 1"])
+      set.shift = -3_600_000
+      venue.accept(configured)
+      yield* pass(15)
+      assert.deepStrictEqual(yield* health([writer]), ["writer up 0 0"])
     }))
 
   it.effect("begins a log in which no row is missing, although an older log of the account ended before", () =>

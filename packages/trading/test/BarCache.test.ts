@@ -485,6 +485,29 @@ describe("candle queries", () => {
     }).pipe(Effect.provide(info(transport, archive)))
   })
 
+  it.effect("use an archive again ten seconds after it failed, also when the system clock was set back", () => {
+    const transport = over(FakeVenue.make({ retained: 5000, listed: begin - 9 * hour }))
+    let reads = 0
+    const archive = CandleArchive.of({
+      ...CandleArchiveMemory.makeMemory(),
+      read: () =>
+        Effect.suspend(() => {
+          reads++
+          return Effect.fail(
+            new ArchiveUnavailable({ reason: "away", detail: "The candle archive is unreachable (test)" })
+          )
+        })
+    })
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* passing(relay(window(begin - 3 * hour)))
+      yield* TestClock.setTime(begin - hour)
+      yield* TestClock.adjust("10 seconds")
+      yield* passing(Effect.exit(relay(window(begin - 3 * hour, "1m", "NOSUCH"))))
+      assert.strictEqual(reads, 2)
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
   it("tell what an answer was made of in a header that reads back", () => {
     const gaps = [{ from: 60_000, to: 119_999 }, { from: 240_000, to: 299_999 }]
     for (

@@ -3,6 +3,7 @@
  *
  * Every request has its own ID, so that a response that belongs to a different request is detected.
  */
+import { addMillis, longAgo, type MonotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as Arr from "effect/Array"
@@ -23,21 +24,21 @@ const learnedFor = Duration.toMillis("1 hour")
 /** A limit that was learned from a node's response, and that expires. Times are in milliseconds. */
 export class Learned<A> {
   #value: A | undefined
-  #until = 0
+  #until = longAgo
 
   /** Returns the limit; `undefined` if none was learned, or if it has expired. */
-  at(now: number): A | undefined {
+  at(now: MonotonicTime): A | undefined {
     return now < this.#until ? this.#value : undefined
   }
 
   /** Replaces the limit, and starts its period anew. */
-  learn(value: A, now: number): void {
+  learn(value: A, now: MonotonicTime): void {
     this.#value = value
-    this.#until = now + learnedFor
+    this.#until = addMillis(now, learnedFor)
   }
   /** Removes the limit. */
   forget(): void {
-    this.#until = 0
+    this.#until = longAgo
   }
 }
 

@@ -206,7 +206,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     inTurn: (upstream, read) =>
       Effect.clockWith((clock) => {
         const pacer = parts.rateLimiter.pacerOf(upstream)
-        const now = Utf8.monotonicMillis(clock)
+        const now = Utf8.monotonicTime(clock)
         pacer?.wait(read, Number.MAX_SAFE_INTEGER, now)
         return (pacer === undefined ? read : pacer.next(now))?.start ?? Effect.void
       }),

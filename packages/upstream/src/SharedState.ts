@@ -2,7 +2,7 @@
  * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
  * without it.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, longAgo, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -61,7 +61,7 @@ export const make = Effect.fnUntraced(function*(
       Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${formatFault(fault)})`),
     back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
-  let askAgainAt = 0
+  let askAgainAt = longAgo
   yield* Metric.update(gauge, 0)
 
   /**
@@ -76,17 +76,17 @@ export const make = Effect.fnUntraced(function*(
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
       if (outage.isAway()) {
-        const now = monotonicMillis(clock)
+        const now = monotonicTime(clock)
         if (now < askAgainAt) return local
         // one call tests whether the store is reachable again; no other call waits for the result
-        askAgainAt = now + pause
+        askAgainAt = addMillis(now, pause)
       }
       // the end of a scope must not wait for an uninterruptible step
       return Effect.matchEffect(inTime(Effect.interruptible(shared)), {
         onSuccess: (value) => Effect.as(outage.back, value),
         onFailure: (error): Effect.Effect<A, E, R> => {
           if (!isStoreFault(error)) return Effect.andThen(outage.back, Effect.fail(error))
-          askAgainAt = monotonicMillis(clock) + pause
+          askAgainAt = addMillis(monotonicTime(clock), pause)
           return Effect.andThen(outage.away(error), local)
         }
       })

@@ -31,7 +31,7 @@ export * as Filters from "./evm/Filters.ts"
 
 /**
  * Enforces the rate limit of each upstream: a call starts if there is capacity; otherwise it waits in a fair queue.
- * Refreshes of cached responses are paced.
+ * Refreshes of cached responses are paced by a `Pacer`.
  */
 export * as RateLimiter from "./limits/RateLimiter.ts"
 

@@ -1,5 +1,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
+import { monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Access from "@trigate/simulation/stores/Access"
 import * as RedisCache from "@trigate/simulation/stores/RedisCache"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
@@ -21,7 +22,8 @@ type Versions = AccountVersions["Service"]
 /** The same for the versions of one process, and for two processes that share theirs: `there` sees what happens `here`. */
 const suite = (here: Versions, there: Versions) =>
   Effect.gen(function*() {
-    const version = (account: string) => Effect.flatMap(Clock.currentTimeMillis, (now) => there.version([account], now))
+    const version = (account: string) =>
+      Effect.flatMap(Clock.Clock, (clock) => there.version([account], monotonicTime(clock)))
     assert.isFalse(yield* here.change(wallet, [wallet]))
     const begin = yield* version(one)
     assert.notStrictEqual(begin, undefined)
@@ -107,7 +109,7 @@ const sharedAt = ({ layer }: Server) => Effect.map(Layer.build(Layer.fresh(layer
 
 /** The version at the present time. */
 const versionOf = ({ version }: AccountVersions["Service"]) => (accounts: ReadonlyArray<string>) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => version(accounts, now))
+  Effect.flatMap(Clock.Clock, (clock) => version(accounts, monotonicTime(clock)))
 
 describe("AccountVersions", () => {
   it.effect("of one process", () =>
@@ -125,6 +127,19 @@ describe("AccountVersions", () => {
       yield* learn(one, [])
       yield* change(one, [one])
       assert.notStrictEqual(yield* version([other, one]), yield* version([other]))
+    }).pipe(Effect.provide(layerMemory())))
+
+  it.effect("are read again after a search of two seconds, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const versions = yield* AccountVersions
+      const version = versionOf(versions)
+      yield* TestClock.adjust("1 hour")
+      yield* version([one])
+      assert.isTrue(yield* versions.change(wallet, [wallet]))
+      assert.isUndefined(yield* version([one]))
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust("2 seconds")
+      assert.isDefined(yield* version([one]))
     }).pipe(Effect.provide(layerMemory())))
 
   describe.each(servers.filter((server) => server.isInstalled))("over $name", ({ start }) => {

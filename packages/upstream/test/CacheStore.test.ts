@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { makeMonotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as CacheStore from "@trigate/upstream/cache/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -9,7 +10,7 @@ const cached = (
   policy = { fresh: 10, staleIfError: 5 }
 ): CacheStore.CachedResponse => ({
   content: { head: "", body },
-  readAt,
+  readAt: makeMonotonicTime(readAt),
   policy
 })
 
@@ -39,22 +40,22 @@ describe("CacheStore", () => {
       Effect.gen(function*() {
         const first = cached("first")
         cache.put("a", first)
-        assert.strictEqual(cache.get("a", 0), first)
+        assert.strictEqual(cache.get("a", makeMonotonicTime(0)), first)
         assert.strictEqual(cache.bytes, 256 + 2 + 10)
         const second = cached("2")
         cache.put("a", second)
-        assert.strictEqual(cache.get("a", 0), second)
+        assert.strictEqual(cache.get("a", makeMonotonicTime(0)), second)
         assert.strictEqual(cache.bytes, 256 + 2 + 2)
         assert.deepStrictEqual(yield* gauge, [256 + 2 + 2])
-        assert.isUndefined(cache.get("b", 0))
+        assert.isUndefined(cache.get("b", makeMonotonicTime(0)))
       })))
 
   it.effect("drops what is beyond fresh and stale when it is asked for", () =>
     withCache(1_000_000, (cache) =>
       Effect.gen(function*() {
         cache.put("a", cached("x", 100))
-        assert.isDefined(cache.get("a", 114))
-        assert.isUndefined(cache.get("a", 115))
+        assert.isDefined(cache.get("a", makeMonotonicTime(114)))
+        assert.isUndefined(cache.get("a", makeMonotonicTime(115)))
         assert.strictEqual(cache.bytes, 0)
         assert.deepStrictEqual(yield* gauge, [0])
       })))
@@ -65,11 +66,13 @@ describe("CacheStore", () => {
         const entry = cached(new Uint8Array(300 - 256 - 2))
         for (const key of ["a", "b", "c", "d", "e", "f", "g", "h"]) cache.put(key, entry)
         assert.strictEqual(cache.bytes, 8 * 300)
-        assert.isDefined(cache.get("a", 0))
+        assert.isDefined(cache.get("a", makeMonotonicTime(0)))
         cache.put("i", entry)
         assert.strictEqual(cache.bytes, 8 * 300)
-        assert.isUndefined(cache.get("b", 0))
-        for (const key of ["a", "c", "d", "e", "f", "g", "h", "i"]) assert.isDefined(cache.get(key, 0))
+        assert.isUndefined(cache.get("b", makeMonotonicTime(0)))
+        for (const key of ["a", "c", "d", "e", "f", "g", "h", "i"]) {
+          assert.isDefined(cache.get(key, makeMonotonicTime(0)))
+        }
       })))
 
   it.effect("does not keep what takes more than an eighth, nor what it replaces", () =>
@@ -78,7 +81,7 @@ describe("CacheStore", () => {
         cache.put("a", cached(new Uint8Array(300 - 256 - 2)))
         assert.strictEqual(cache.bytes, 300)
         cache.put("a", cached(new Uint8Array(300 - 256 - 1)))
-        assert.isUndefined(cache.get("a", 0))
+        assert.isUndefined(cache.get("a", makeMonotonicTime(0)))
         assert.strictEqual(cache.bytes, 0)
       })))
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { local } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
+import { makeMonotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -82,10 +83,10 @@ describe("a refresh of a cached response", () => {
       // 840 of 1140 are taken
       for (let count = 0; count < 15; count++) yield* limiter.take(refresh)
       yield* TestClock.adjust(20_000)
-      assert.isFalse(pacer.isSpent(20_000))
+      assert.isFalse(pacer.isSpent(makeMonotonicTime(20_000)))
       assert.strictEqual((yield* Effect.flip(limiter.take(refresh)))._tag, "UpstreamRateLimited")
-      assert.isTrue(pacer.isSpent(20_249))
-      assert.isFalse(pacer.isSpent(20_251))
+      assert.isTrue(pacer.isSpent(makeMonotonicTime(20_249)))
+      assert.isFalse(pacer.isSpent(makeMonotonicTime(20_251)))
     }).pipe(Effect.provide(venue)))
 })
 
@@ -227,9 +228,9 @@ describe("a stranger with many addresses", () => {
     assert.strictEqual(window.nameOf(callerOf("address:10.0.0.64")), "address:others")
     assert.strictEqual(window.nameOf(third), third.id)
     assert.strictEqual(window.callers, 66)
-    window.moveTo(129_999)
+    window.moveTo(makeMonotonicTime(129_999))
     assert.strictEqual(window.callers, 66)
-    window.moveTo(130_000)
+    window.moveTo(makeMonotonicTime(130_000))
     assert.strictEqual(window.callers, 0)
     assert.strictEqual(window.nameOf(callerOf("address:10.0.0.64")), "address:10.0.0.64")
     assert.strictEqual(window.callers, 1)

@@ -1,5 +1,6 @@
 /** Responses that are read at the same time: their bytes are bounded, and a small response is never refused. */
 import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Effect from "effect/Effect"
@@ -34,6 +35,7 @@ describe("responses that are read at the same time", () => {
       const { send } = yield* HttpTransport
       const request = (path: string) =>
         send({
+          owner: local,
           url: Redacted.make(`${base}${path}`),
           method: "POST",
           headers: {},

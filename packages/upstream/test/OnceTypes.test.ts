@@ -8,8 +8,10 @@ import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { spotMeta } from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
+import type { HttpTransport, TransportRequest } from "@trigate/upstream/transport/HttpTransport"
 import type { AttemptedRead } from "@trigate/upstream/unstable/attempts/Attempts"
 import * as Batching from "@trigate/upstream/unstable/Batching"
+import type { Ask } from "@trigate/upstream/unstable/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
@@ -21,6 +23,18 @@ const params = Encoding.of("[]")
 const batched = Batching.make(() => Effect.die("not asked"), () => 1)
 const backend: EvmProtocol.EvmBackend = { read: () => Effect.die("not asked"), once: () => Effect.die("not asked") }
 const question = { body, judge: InfoProtocol.judge(spotMeta) }
+
+describe("a request to an upstream", () => {
+  it("has an owner", () => {
+    const impossible = ({ send }: HttpTransport["Service"], request: Omit<TransportRequest, "owner">) => [
+      // @ts-expect-error -- the transport sends nothing for nobody
+      send(request),
+      // @ts-expect-error -- nor does the rate limiter give permits to nobody
+      { upstream: "layer2", class: "read", cost: { weight: 1, requestUnits: 1 }, maxWait: 0 } satisfies Ask
+    ]
+    assert.isFunction(impossible)
+  })
+})
 
 describe("a once operation", () => {
   it("cannot be read: not retried, not hedged, not sent to a second address, not batched", () => {

@@ -407,6 +407,16 @@ describe("what operators see", () => {
     }).pipe(detecting(fake))
   })
 
+  it.effect("is the next probe by the system clock, also after that clock was set back", () =>
+    Effect.gen(function*() {
+      const { reports } = yield* using
+      yield* TestClock.setTime(7_200_000)
+      yield* TestClock.setTime(3_600_000)
+      reports(targetsOf(1)[0], "broken", 5)
+      yield* settle
+      assert.deepInclude(yield* series, ["trigate_upstream_next_probe_seconds layer2 0", 3601])
+    }).pipe(detecting(probing(reset))))
+
   it.effect("is a line for each ejection and each return", () => {
     const fake = probing(reset)
     const lines: Array<string> = []

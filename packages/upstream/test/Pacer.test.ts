@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { makeMonotonicTime as time, type MonotonicTime } from "@trigate/domain/encoding/Encoding"
 import { Pacer } from "@trigate/upstream/unstable/limits/RateWindow"
 import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Effect from "effect/Effect"
@@ -10,7 +11,7 @@ const rate = 1026 / 61_000
 const refresh = (key: string, caller = "one", cost = 2) => ({ key, caller, cost, start: Effect.void })
 
 /** The keys that get a turn while units are there for so many of cost 2. */
-const turns = (pacer: Pacer, now: number, count: number) =>
+const turns = (pacer: Pacer, now: MonotonicTime, count: number) =>
   Array.from({ length: count }, () => {
     const next = pacer.next(now)
     if (next !== undefined) pacer.use(next.cost, now)
@@ -20,20 +21,21 @@ const turns = (pacer: Pacer, now: number, count: number) =>
 /** A pacer that has used up all, and the time at which units for so many refreshes of cost 2 have flowed back. */
 const spent = (count: number) => {
   const pacer = new Pacer(bounds)
-  pacer.use(91.2, 0)
-  return { pacer, at: (2 * count - 1) / rate }
+  pacer.use(91.2, time(0))
+  return { pacer, at: time((2 * count - 1) / rate) }
 }
 
 describe("Pacer", () => {
   it("lets 8 % of the limit start at once, then as much as flows back", () => {
     const pacer = new Pacer(bounds)
     let started = 0
-    for (let now = 0; now < 61_000; now += 100) {
-      pacer.wait(refresh(`${now}`), 1, now)
+    for (let millis = 0; millis < 61_000; millis += 100) {
+      const now = time(millis)
+      pacer.wait(refresh(`${millis}`), 1, now)
       for (let next = pacer.next(now); next !== undefined; next = pacer.next(now)) {
         pacer.use(2, now)
         started += 2
-        pacer.wait(refresh(`${now} ${started}`), 1, now)
+        pacer.wait(refresh(`${millis} ${started}`), 1, now)
       }
     }
     // the last one may use a unit more than there is
@@ -68,24 +70,24 @@ describe("Pacer", () => {
 
   it("forgets a refresh for which nobody asks any more, and one whose response was read", () => {
     const { pacer } = spent(1)
-    pacer.wait(refresh("old"), 1, 0)
-    pacer.wait(refresh("read"), 1, 9000)
+    pacer.wait(refresh("old"), 1, time(0))
+    pacer.wait(refresh("read"), 1, time(9000))
     pacer.forget("read")
-    assert.isUndefined(pacer.next(10_001))
-    assert.isTrue(pacer.isIdle(10_001))
+    assert.isUndefined(pacer.next(time(10_001)))
+    assert.isTrue(pacer.isIdle(time(10_001)))
   })
 
   it("holds what one call uses at once against refreshes for five and a half seconds at most", () => {
     const pacer = new Pacer(bounds)
-    pacer.use(1000, 0)
-    assert.isTrue(pacer.isSpent(91.2 / rate - 1))
-    assert.isFalse(pacer.isSpent(91.2 / rate + 1))
+    pacer.use(1000, time(0))
+    assert.isTrue(pacer.isSpent(time(91.2 / rate - 1)))
+    assert.isFalse(pacer.isSpent(time(91.2 / rate + 1)))
   })
 
   it("waits a quarter of a second after a refresh that found no room", () => {
     const pacer = new Pacer(bounds)
-    pacer.pause(0)
-    assert.isTrue(pacer.isSpent(249))
-    assert.isFalse(pacer.isSpent(251))
+    pacer.pause(time(0))
+    assert.isTrue(pacer.isSpent(time(249)))
+    assert.isFalse(pacer.isSpent(time(251)))
   })
 })

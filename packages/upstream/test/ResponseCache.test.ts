@@ -89,6 +89,18 @@ describe("ResponseCache", () => {
       assert.deepStrictEqual(yield* counts, { hit: 2 })
     })))
 
+  it.effect("makes no response fresh again when the system clock is set back", () =>
+    run(Effect.gen(function*() {
+      const { get } = yield* setup({ cachePolicy: () => ({ fresh: 2000, staleIfError: 0 }) })
+      yield* TestClock.adjust("1 hour")
+      yield* get
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust(1999)
+      assert.deepStrictEqual(yield* get, ["\"answer 1\"", 1])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* get, ["\"answer 2\"", undefined])
+    })))
+
   it.effect("gives the bytes, type and label back as they came", () =>
     run(Effect.gen(function*() {
       const { query, read } = yield* setup()

@@ -32,7 +32,7 @@ const rule: CachePolicy = { fresh: 10_000, refreshAfter: 8000, staleIfError: 50_
 
 const kept = (body: string | Uint8Array, readAt: number): CachedResponse => ({
   content: { head: "trading-api application/json", body },
-  readAt,
+  readAt: Utf8.makeMonotonicTime(readAt),
   policy: rule
 })
 
@@ -190,7 +190,7 @@ describe.each(servers.filter((server) => server.isInstalled))("responses shared 
       const paced = () => {
         const pacer = new Pacer(RateWindow.windowBounds(1200, 60_000, 60, 0.05))
         // another refresh waits, and for less
-        pacer.wait({ key: "other", caller: "local", cost: 1000, start: Effect.void }, 1, 0)
+        pacer.wait({ key: "other", caller: "local", cost: 1000, start: Effect.void }, 1, Utf8.makeMonotonicTime(0))
         return pacer
       }
       yield* Effect.gen(function*() {

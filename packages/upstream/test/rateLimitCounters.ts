@@ -50,16 +50,8 @@ const nextOperation = Effect.fnUntraced(function*(
     const cost = yield* Random.nextIntBetween(1, yield* Random.choice([2, 20, 60]))
     const call: RateWindow.WindowCall = { class: methodClass, cost, caller, isRefresh }
     const ahead = { read: yield* Random.choice([0, 0, 20]), once: yield* Random.choice([0, 0, 3]) }
-    const taking: RateLimiterShared.Taking = {
-      id,
-      now,
-      call,
-      slot,
-      slotOfCaller,
-      maxReads: RateWindow.maxReads(bounds, call, ahead),
-      maxUnits: RateWindow.maxUnits(bounds, call, ahead),
-      callers: yield* Random.nextIntBetween(1, 3)
-    }
+    const callers = yield* Random.nextIntBetween(1, 3)
+    const taking = RateLimiterShared.makeTaking(limit, { id, now, call, callers, ahead })
     return ({ take }: RateLimiterShared.Counters) => Effect.map(take(taking), takenFrom)
   }
   if (kind === "join") {

@@ -7,6 +7,7 @@
  * slice values out of a text without encoding them again.
  */
 import type * as Clock from "effect/Clock"
+import * as Newtype from "effect/Newtype"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -21,8 +22,32 @@ export const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotat
 })
 export type Millis = typeof Millis.Type
 
-/** Returns the time of a monotonic clock, in milliseconds. Only the difference between two such times is meaningful. */
-export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+/**
+ * A time of the monotonic clock, for durations and deadlines: setting the system clock does not change it. Wall times
+ * are numbers, so the compiler refuses to subtract or compare a wall time and a monotonic time.
+ */
+export interface MonotonicTime extends Newtype.Newtype<"MonotonicTime", number> {}
+
+/** Makes a monotonic time from its milliseconds since an unknown moment. */
+export const { get: monotonicMillis, set: makeMonotonicTime } = Newtype.makeIso<MonotonicTime>()
+
+/** Returns the time of the monotonic clock. */
+export const monotonicTime = (clock: Clock.Clock): MonotonicTime =>
+  makeMonotonicTime(Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
+
+/** A monotonic time before all others: what began then has lasted forever. */
+export const longAgo = makeMonotonicTime(Number.NEGATIVE_INFINITY)
+
+/** Returns the milliseconds from one monotonic time to another. */
+export const millisBetween = (start: MonotonicTime, end: MonotonicTime): number =>
+  monotonicMillis(end) - monotonicMillis(start)
+
+/** Returns the later one of two monotonic times. */
+export const latest = (one: MonotonicTime, other: MonotonicTime): MonotonicTime => one < other ? other : one
+
+/** Returns the monotonic time that is some milliseconds after another. */
+export const addMillis = (time: MonotonicTime, millis: number): MonotonicTime =>
+  makeMonotonicTime(monotonicMillis(time) + millis)
 
 const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

@@ -7,6 +7,7 @@
  * if the unread responses exceed the limit, the gateway closes the connections of the oldest unread responses.
  */
 import { local } from "@trigate/domain/Caller"
+import { millisBetween, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { Overloaded } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -18,9 +19,10 @@ import * as Layer from "effect/Layer"
 import * as Metrics from "./Metrics.ts"
 
 const measured = Effect.fnUntraced(function*(milliseconds: number) {
-  const began = yield* Clock.currentTimeNanos
+  const clock = yield* Clock.Clock
+  const began = monotonicTime(clock)
   yield* Effect.sleep(milliseconds)
-  return Number((yield* Clock.currentTimeNanos) - began) / 1e6 - milliseconds
+  return millisBetween(began, monotonicTime(clock)) - milliseconds
 })
 
 /** Measures event-loop lag in milliseconds, with a timer of the given length. */

@@ -80,6 +80,12 @@ export const metrics = {
   streamSocketsOpened: counter("trigate_stream_sockets_opened_total", "WebSockets that callers opened"),
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
   streamUnread: gauge("trigate_stream_unread_bytes", "Unread bytes of streams"),
+  streamRetained: gauge("trigate_stream_retained_bytes", "Bytes of stored frames, by subscription", ["channel"]),
+  callerRetained: gauge(
+    "trigate_caller_retained_bytes",
+    "Bytes of unread events and log filters, by caller group",
+    ["group"]
+  ),
   streamConflated: counter(
     "trigate_stream_conflated_total",
     "State frames, such as order books, that newer frames replaced before they could be written"
@@ -153,13 +159,13 @@ const eventLoopDelay = Effect.map(
     (histogram) => Effect.sync(() => histogram.disable())
   ),
   (histogram) => {
-    let readAt: number | undefined
+    let readAt = Utf8.longAgo
     let newest = { mean: 0, p99: 0, max: 0 }
     // the histogram records whole timer intervals; the part of an interval above the resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
     return (context: Context.Context<never>) => {
-      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-      if (histogram.count > 0 && (readAt === undefined || now - readAt >= newestFor)) {
+      const now = Utf8.monotonicTime(Context.get(context, Clock.Clock))
+      if (histogram.count > 0 && Utf8.millisBetween(readAt, now) >= newestFor) {
         readAt = now
         newest = { mean: late(histogram.mean), p99: late(histogram.percentile(99)), max: late(histogram.max) }
         histogram.reset()
@@ -283,8 +289,9 @@ export class MetricHistory extends Context.Service<MetricHistory, {
 const readValue = (series: Metric.Metric.Snapshot): number =>
   series.type === "Counter" ? Number(series.state.count) : series.type === "Gauge" ? Number(series.state.value) : 0
 
-const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]) => ({
-  time,
+const take = Effect.map(Effect.all([Metric.snapshot, Clock.Clock]), ([all, clock]) => ({
+  time: clock.currentTimeMillisUnsafe(),
+  takenAt: Utf8.monotonicTime(clock),
   all: all.filter(({ id }) => id.startsWith("trigate_"))
 }))
 
@@ -353,9 +360,9 @@ export const layerHistory: Layer.Layer<MetricHistory> = Layer.effect(
     yield* Effect.forkScoped(Effect.repeat(sample, Schedule.spaced(`${sampleSeconds} seconds`)))
     return MetricHistory.of({
       samples: Effect.sync(() => samples),
-      minute: Effect.map(Clock.currentTimeMillis, (now) =>
-        latest.map(({ all, time }) => ({
-          age: (now - time) / 1000,
+      minute: Effect.map(Clock.Clock, (clock) =>
+        latest.map(({ all, takenAt }) => ({
+          age: Utf8.millisBetween(takenAt, Utf8.monotonicTime(clock)) / 1000,
           series: all.flatMap(toRows).filter(({ value }) => value !== 0)
         })))
     })
@@ -377,6 +384,15 @@ const growing = (series: Series, context: Context.Context<never>) => {
   }
 }
 
+/** Makes the function that sets a gauge for each name, and to 0 for the names that are gone. */
+const present = (series: Series, context: Context.Context<never>) => {
+  const seen = new Set<string>()
+  return (values: ReadonlyMap<string, number>): void => {
+    for (const name of values.keys()) seen.add(name)
+    for (const name of seen) series(name).updateUnsafe(values.get(name) ?? 0, context)
+  }
+}
+
 /** The metrics of one gateway's streams, in the registry of a context. */
 export const make = (context: Context.Context<never>) => {
   const opened = metrics.streamSocketsOpened.series({})
@@ -391,6 +407,8 @@ export const make = (context: Context.Context<never>) => {
   const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
   const polls = growing((chain) => metrics.evmPolls.series({ chain }), context)
   const logFailures = growing((chain) => metrics.evmLogFailures.series({ chain }), context)
+  const callerRetained = present((group) => metrics.callerRetained.series({ group }), context)
+  const streamRetained = present((channel) => metrics.streamRetained.series({ channel }), context)
   const followed = new Set<string>()
   const closings = new Map<string, number>()
   let unknownSeen = 0
@@ -405,10 +423,12 @@ export const make = (context: Context.Context<never>) => {
       streams: SharedStreams | undefined,
       open: number,
       unread: number,
+      retained: ReadonlyMap<string, number>,
       feeds: ReadonlyArray<FeedStatus>
     ): void => {
       metrics.streamSockets.series({}).updateUnsafe(open, context)
       metrics.streamUnread.series({}).updateUnsafe(unread, context)
+      callerRetained(retained)
       closed(closings)
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
@@ -446,9 +466,12 @@ export const make = (context: Context.Context<never>) => {
       if (unknown > unknownSeen) metrics.streamUnknownFrames.series({}).updateUnsafe(unknown - unknownSeen, context)
       unknownSeen = unknown
       const oldest = new Map<string, number>()
+      const stored = new Map<string, number>()
       for (const topic of status.topics) {
+        stored.set(topic.name, (stored.get(topic.name) ?? 0) + topic.bytes)
         if (topic.age !== undefined) oldest.set(topic.name, Math.max(oldest.get(topic.name) ?? 0, topic.age / 1000))
       }
+      streamRetained(stored)
       for (const [channel, seconds] of oldest) {
         metrics.streamAge.series({ channel }).updateUnsafe(seconds, context)
       }

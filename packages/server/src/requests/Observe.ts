@@ -15,13 +15,15 @@
  *
  * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both can contain a caller's key.
  *
- * Assigns an ID to the request, counts it as in flight, reads its `Cache-Control`, and responds to preflights. Adds
+ * Assigns an ID to the request, counts it as in flight, reads its `Cache-Control` and `Prefer`, and responds to preflights. Adds
  * headers to the response, counts the response in the metrics, and writes it to the access log. The response to a
  * request that matches no route, or that fails because of a defect of the gateway, is a problem document. Other routes
  * of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import { MaxWait } from "@trigate/upstream/limits/RateLimiter"
 import { isTraced } from "@trigate/upstream/unstable/attempts/Attempts"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -158,8 +160,8 @@ export interface LiveRequest extends RequestLogEntry {
  * @category services
  */
 export class LiveRequests extends Context.Service<LiveRequests, {
-  /** The time at which recording ends, in milliseconds since 1970. Later requests are not recorded. */
-  readonly watch: { until: number }
+  /** The time at which recording ends. Later requests are not recorded. */
+  readonly watch: { until: MonotonicTime }
   readonly note: (entry: RequestLogEntry) => void
   /**
    * Returns the requests recorded after a sequence number, oldest first. Extends the recording to 10 seconds from now.
@@ -174,7 +176,7 @@ const attention = 10_000
 const most = 500
 
 const makeLiveRequests = Effect.map(Clock.currentTimeMillis, (started) => {
-  const watch = { until: 0 }
+  const watch = { until: longAgo }
   // starts at the current time, so that sequence numbers also increase across a restart
   let last = started
   let noted: Array<LiveRequest> = []
@@ -187,10 +189,11 @@ const makeLiveRequests = Effect.map(Clock.currentTimeMillis, (started) => {
       if (noted.length > most) noted.shift()
     },
     after: (sequence) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(Clock.Clock, (clock) => {
+        const now = monotonicTime(clock)
         // drops the requests from before a pause in recording: with them, the list would look as if it had no gap
         if (now >= watch.until) noted = []
-        watch.until = now + attention
+        watch.until = addMillis(now, attention)
         return noted.filter((each) => each.sequence > sequence)
       })
   })
@@ -467,6 +470,14 @@ const withFreshness = <A, E, R>(
   return Effect.provideService(Effect.provideService(effect, Freshness, "block"), MaxAge, Number(seconds))
 }
 
+const preferredWait = /(?:^|[\s,])wait\s*=\s*(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
+
+/** Limits the wait for rate limits to the maximum in the caller's `Prefer` (RFC 7240, section 4.3). */
+const withMaxWait = <A, E, R>(effect: Effect.Effect<A, E, R>, prefer: string | undefined): Effect.Effect<A, E, R> => {
+  const seconds = prefer === undefined ? undefined : preferredWait.exec(prefer)?.groups?.["seconds"]
+  return seconds === undefined ? effect : Effect.provideService(effect, MaxWait, Number(seconds) * 1000)
+}
+
 const isRouteNotFound = (error: unknown): boolean =>
   error instanceof HttpServerError && error.reason._tag === "RouteNotFound"
 
@@ -623,19 +634,19 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const noteAnswer = (
     context: Context.Context<never>,
     record: Request.RequestRecord,
-    start: number,
+    start: MonotonicTime,
     { body, status }: HttpServerResponse.HttpServerResponse
   ) => {
     const { id = "", method, response, span } = record
-    const time = clock.currentTimeMillisUnsafe()
-    const milliseconds = time - start
+    const now = monotonicTime(clock)
+    const milliseconds = Math.round(millisBetween(start, now))
     count(record, status, milliseconds)
-    const isWatched = time < watch.until
+    const isWatched = now < watch.until
     // successful probes are not logged, because they arrive every few seconds
     const isQuiet = status < 400 && record.route.startsWith("health.")
     if (!isQuiet && (write !== undefined || isWatched)) {
       const entry = {
-        time,
+        time: clock.currentTimeMillisUnsafe(),
         id,
         method,
         route: record.route,
@@ -671,7 +682,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const observe: Observed["observe"] = (record, handle, writeAnswer) =>
     Effect.contextWith((context) => {
       const { headers } = record
-      const start = clock.currentTimeMillisUnsafe()
+      const start = monotonicTime(clock)
       const host = header(record, "host") ?? header(record, ":authority")
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         record.foreign = foreign(headers, host)
@@ -683,7 +694,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       }
       const refusal = misdirected(record, host, context)
       const served = refusal === undefined
-        ? withFreshness(handle(context), header(record, "cache-control"))
+        ? withMaxWait(withFreshness(handle(context), header(record, "cache-control")), header(record, "prefer"))
         : Effect.succeed(refusal)
       const leave = drain.enter()
       return Effect.onExitPrimitive(

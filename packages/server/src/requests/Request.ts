@@ -386,11 +386,11 @@ const maxGroups = 100
 const groups = new Set<string>()
 
 /**
- * Returns the label of a caller's group: the name of the caller's key. The label is `address` for a caller without a
+ * Returns the label of a caller's group, from the `id` of the caller: the name of the caller's key. The label is `address` for a caller without a
  * key, and `others` for further names beyond {@link maxGroups}.
  */
-const callerGroup = ({ id, key }: Caller): string => {
-  if (key === undefined) return "address"
+export const callerGroup = (id: string): string => {
+  if (!id.startsWith("key:")) return "address"
   if (!groups.has(id) && groups.size >= maxGroups) return "others"
   groups.add(id)
   return id.slice(id.indexOf(":") + 1)
@@ -417,7 +417,7 @@ export const makeCount = (context: Context.Context<never>) => {
     const route = ofRoute(record.route)
     route.requests(status)(error ?? (status < 400 ? "ok" : "refused"))(1)
     route.seconds(milliseconds / 1000)
-    if (caller !== undefined) ofCaller(callerGroup(caller))(status === 429 ? "yes" : "no")(1)
+    if (caller !== undefined) ofCaller(callerGroup(caller.id))(status === 429 ? "yes" : "no")(1)
     for (const { operation, outcome } of record.operations) ofOperation(operation)(outcome)(1)
   }
 }

@@ -21,6 +21,7 @@ import { Exchange } from "@trigate/trading/Exchange"
 import * as Guard from "@trigate/trading/guard/Guard"
 import type { Unanswered } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
 import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -135,7 +136,7 @@ const orReplicaFault = <A>(self: Effect.Effect<A, SharedStoreUnreachable>) =>
 
 const usualOverlap = Duration.days(1)
 
-const toRateLimitUse = ({ all, callers, upstream }: RateLimiter.Use): Admin.RateLimitUse => ({
+const toRateLimitUse = ({ all, callers, upstream }: RateWindow.Use): Admin.RateLimitUse => ({
   upstream,
   all,
   callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
@@ -260,7 +261,7 @@ const admin = HttpApiBuilder.group(
         ({ request }) =>
           serve(
             request,
-            Effect.clockWith((clock) => Effect.succeed(RateLimiter.currentUses(windows, clock).map(toRateLimitUse)))
+            Effect.clockWith((clock) => Effect.succeed(RateWindow.currentUses(windows, clock).map(toRateLimitUse)))
           )
       )
       .handle("history", ({ request }) => serve(request, samples))

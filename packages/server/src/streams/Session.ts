@@ -215,6 +215,8 @@ export interface FilterUse {
   /** Reserves bytes. Returns `false`, and reserves nothing, beyond the limit of all callers or of one. */
   readonly reserve: (caller: string, bytes: number) => boolean
   readonly release: (caller: string, bytes: number) => void
+  /** The reserved bytes, by caller. */
+  readonly byCaller: ReadonlyMap<string, number>
 }
 
 /** The bytes that a subscription with a short filter takes. */
@@ -405,7 +407,7 @@ export interface Options {
   /** The position from which the stream resumes; `undefined` if the caller sent no position, or a malformed one. */
   readonly from: Subscription.ResumePosition | undefined
   readonly queue: SocketSession.Bounds
-  readonly now: () => number
+  readonly now: () => Encoding.MonotonicTime
 }
 
 /** Milliseconds without an event after which a comment is sent, so that the connection stays open. */
@@ -452,7 +454,7 @@ export interface ServedEvents {
 /** An event stream with frames of the venue. */
 export class EventStream implements ServedEvents {
   caller: Caller
-  readonly openedAt: number
+  readonly openedAt: Encoding.MonotonicTime
   /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
   closing: SocketSession.Closing | undefined
@@ -470,7 +472,7 @@ export class EventStream implements ServedEvents {
   /** Whether the stream ends after its pending events. */
   #isEnding = false
   #wake: (() => void) | undefined
-  #writtenAt: number
+  #writtenAt: Encoding.MonotonicTime
 
   constructor(caller: Caller, options: Options) {
     this.caller = caller
@@ -544,7 +546,7 @@ export class EventStream implements ServedEvents {
 
   /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
   keepAlive(): void {
-    if (this.#options.now() - this.#writtenAt < quietFor) return
+    if (Encoding.millisBetween(this.#writtenAt, this.#options.now()) < quietFor) return
     if (this.#events.length > 0 || this.#states.size > 0) return
     this.#push(keepalive)
     this.#flush()

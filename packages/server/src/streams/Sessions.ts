@@ -7,7 +7,7 @@
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { CommonFailure, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
@@ -117,8 +117,24 @@ export const makeFilterUse = (): FilterUse => {
       if (isFree) add(caller, bytes)
       return isFree
     },
-    release: (caller, bytes) => add(caller, -bytes)
+    release: (caller, bytes) => add(caller, -bytes),
+    byCaller
   }
+}
+
+/** Returns the bytes that are retained for callers, by caller group. */
+export const retainedByGroup = (
+  streams: Iterable<Pick<ServedEvents | SocketSession, "caller" | "pending">>,
+  filters: ReadonlyMap<string, number>
+): ReadonlyMap<string, number> => {
+  const byGroup = new Map<string, number>()
+  const add = (caller: string, bytes: number): void => {
+    const group = Request.callerGroup(caller)
+    byGroup.set(group, (byGroup.get(group) ?? 0) + bytes)
+  }
+  for (const { caller, pending } of streams) add(caller.id, pending)
+  for (const [caller, bytes] of filters) add(caller, bytes)
+  return byGroup
 }
 
 /** Maximum unread bytes of all streams. Beyond, the streams with the most are closed. */
@@ -172,10 +188,10 @@ const stuckAfter = 60 * oneSecond
 const closeWithin = 3 * oneSecond
 
 /** Sends a ping if one is due. Closes the socket if it is stuck, or does not respond to a close frame. */
-export const checkProgress = (session: SocketSession, at: number): void => {
+export const checkProgress = (session: SocketSession, at: MonotonicTime): void => {
   const { closedAt, connection, progress } = session
   if (closedAt !== undefined) {
-    if (at - closedAt >= closeWithin) connection.destroy()
+    if (millisBetween(closedAt, at) >= closeWithin) connection.destroy()
     return
   }
   const written = connection.bytesWritten - connection.writableLength
@@ -185,10 +201,10 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
   progress.written = written
   progress.read = read
-  if (at - progress.at >= stuckAfter) {
+  if (millisBetween(progress.at, at) >= stuckAfter) {
     if (session.outbox.isFull) session.close("slow")
     else connection.destroy()
-  } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
+  } else if (millisBetween(progress.pinged, at) >= pingEvery && !session.outbox.isFull) {
     progress.pinged = at
     session.outbox.push(WebSocketFrame.ping)
     session.outbox.flush()
@@ -410,7 +426,7 @@ export const make = Effect.fnUntraced(function*(
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
   const fork = Effect.runForkWith(context)
-  const now = () => monotonicMillis(clock)
+  const now = () => monotonicTime(clock)
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const callers = makeUse(options)
@@ -446,7 +462,7 @@ export const make = Effect.fnUntraced(function*(
       method: "GET",
       route,
       status: 101,
-      milliseconds: now() - openedAt,
+      milliseconds: millisBetween(openedAt, now()),
       caller: caller.id,
       key: caller.key,
       operations: [],
@@ -537,9 +553,10 @@ export const make = Effect.fnUntraced(function*(
       else checkProgress(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
-    const unread = limitPending([...sessions.keys(), ...eventStreams.keys()])
-    metrics.publish(streams(), sessions.size + eventStreams.size, unread, feedStatus())
-    if (at - keysAt < keysEvery) return Effect.void
+    const all = [...sessions.keys(), ...eventStreams.keys()]
+    const unread = limitPending(all)
+    metrics.publish(streams(), all.length, unread, retainedByGroup(all, filters.byCaller), feedStatus())
+    if (millisBetween(keysAt, at) < keysEvery) return Effect.void
     keysAt = at
     return checkKeys
   })

@@ -141,7 +141,11 @@ const unlessBusy = <A, E>({ isBusy }: Load["Service"], run: Effect.Effect<A, E>)
   isBusy ? overloaded : run
 
 /** Makes the functions that serve the requests of sockets. `services` returns `undefined` before the first settings are applied. */
-export const make = (context: Context.Context<never>, now: () => number, services: () => Services | undefined) => {
+export const make = (
+  context: Context.Context<never>,
+  now: () => Encoding.MonotonicTime,
+  services: () => Services | undefined
+) => {
   let posts = 0
   const countRequest = RequestRecord.makeCount(context)
 
@@ -164,7 +168,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
       return serve(current, record).pipe(
         Effect.provideService(CurrentCaller, caller),
         Effect.map(({ response, status }) => {
-          countRequest(record, status, now() - start)
+          countRequest(record, status, Encoding.millisBetween(start, now()))
           return response
         })
       )

@@ -203,7 +203,7 @@ export interface Limits {
 /** The limits and functions that all sessions share. */
 export interface SocketSurroundings {
   readonly limits: Limits
-  readonly now: () => number
+  readonly now: () => Utf8.MonotonicTime
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Called once, when a socket is closed. */
   readonly closed: (session: SocketSession, reason: string) => void
@@ -239,24 +239,24 @@ export abstract class SocketSession implements SocketReader {
   readonly route: string
   readonly page: Opened["page"]
   readonly connection: CallerConnection
-  readonly openedAt: number
+  readonly openedAt: Utf8.MonotonicTime
   /** The number of frames read from the caller. */
   received = 0
   closing: Closing | undefined
-  /** The time at which a close frame was sent, in milliseconds since 1970. */
-  closedAt: number | undefined
+  /** The time at which a close frame was sent. */
+  closedAt: Utf8.MonotonicTime | undefined
   isOver = false
   /**
    * `at` is the time of the latest progress, `pinged` the time of the latest ping. The byte counts are from the latest
    * check: see `SessionChecks.checkProgress`.
    */
-  readonly progress: { at: number; written: number; read: number; pinged: number }
+  readonly progress: { at: Utf8.MonotonicTime; written: number; read: number; pinged: Utf8.MonotonicTime }
   readonly outbox: Outbox
   readonly #socket: CallerSocket
   readonly #allowance: Allowance
   readonly #around: SocketSurroundings
   #running: Set<Fiber.Fiber<void>> | undefined
-  #window = { start: 0, messages: 0, bytes: 0 }
+  #window = { start: Utf8.longAgo, messages: 0, bytes: 0 }
 
   constructor({ caller, id, page, route, socket, traffic }: Opened, around: SocketSurroundings) {
     const { connection } = socket
@@ -346,7 +346,7 @@ export abstract class SocketSession implements SocketReader {
 
   #counts(bytes: number): boolean {
     const now = this.#around.now()
-    if (now - this.#window.start >= minute) this.#window = { start: now, messages: 0, bytes: 0 }
+    if (Utf8.millisBetween(this.#window.start, now) >= minute) this.#window = { start: now, messages: 0, bytes: 0 }
     this.received++
     this.#window.messages++
     this.#window.bytes += bytes

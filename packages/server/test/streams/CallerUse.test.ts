@@ -43,6 +43,20 @@ describe("the filters of open subscriptions", () => {
   })
 })
 
+describe("the bytes that are retained for callers", () => {
+  it("are those of their streams and filters, by the name of their key", () => {
+    const filters = Sessions.makeFilterUse()
+    filters.reserve("key:desk", 256)
+    filters.reserve("address:127.0.0.1", 512)
+    const stream = (id: string, pending: number) => ({ caller: { id, scope: {}, quota: {} }, pending })
+    const streams = [stream("key:desk", 10), stream("address:127.0.0.2", 1), stream("address:127.0.0.3", 2)]
+    assert.deepStrictEqual(
+      [...Sessions.retainedByGroup(streams, filters.byCaller)],
+      [["desk", 266], ["address", 515]]
+    )
+  })
+})
+
 describe("the unread bytes of all streams", () => {
   it("close the streams that have the most, until the others have few enough", () => {
     const closed: Array<string> = []

@@ -105,6 +105,7 @@ export const layerVersions = (
  * @category layers
  * @example
  * ```ts
+ * import { Encoding } from "@trigate/domain"
  * import * as Access from "@trigate/simulation/stores/Access"
  * import * as RedisCache from "@trigate/simulation/stores/RedisCache"
  * import { AccountVersions } from "@trigate/upstream"
@@ -113,7 +114,7 @@ export const layerVersions = (
  * const replica = RedisCache.layerVersions(RedisCache.make(), Access.direct)
  *
  * const program = AccountVersions.AccountVersions.use(({ change, version }) =>
- *   Effect.flatMap(Effect.andThen(change("0x1", ["0x1"]), version(["0x1"], 0)), (found) => Console.log(typeof found))
+ *   Effect.flatMap(Effect.andThen(change("0x1", ["0x1"]), version(["0x1"], Encoding.longAgo)), (found) => Console.log(typeof found))
  * )
  *
  * await Effect.runPromise(Effect.provide(program, replica))

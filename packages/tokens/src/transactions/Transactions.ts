@@ -415,11 +415,11 @@ const classify = (error: JettonTransfersFailure): Omit<PageFailure<never>, "erro
 /** Makes a limiter that spaces requests evenly. The callers who wait take turns. */
 const makePace = (requestsPerSecond: () => number) =>
   Effect.map(PartitionedSemaphore.make<string>({ permits: 1 }), (turn) => {
-    let next = 0
+    let next = Json.longAgo
     const wait = Effect.gen(function*() {
-      const now = Json.monotonicMillis(yield* Clock.Clock)
-      if (now < next) yield* Effect.sleep(next - now)
-      next = Math.max(now, next) + 1_000 / requestsPerSecond()
+      const now = Json.monotonicTime(yield* Clock.Clock)
+      if (now < next) yield* Effect.sleep(Json.millisBetween(now, next))
+      next = Json.addMillis(Json.latest(now, next), 1_000 / requestsPerSecond())
     })
     return Effect.flatMap(CurrentCaller, ({ id }) => turn.withPermit(id)(wait))
   })

@@ -154,7 +154,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
     { name: "extraAgents", every: 3_600_000, read: readAgents },
     { name: "userRateLimit", every: 600_000, read: readActions }
   ]
-  const dueAt = new Map<string, number>()
+  const dueAt = new Map<string, Json.MonotonicTime>()
 
   /** Runs a check. Of several consecutive failures, logs only the first. */
   const run = (user: string, { name, read }: (typeof checks)[number]) => {
@@ -171,7 +171,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   }
 
   const tick = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = Json.monotonicTime(yield* Clock.Clock)
     if (!isOwner()) {
       agents.clear()
       low.clear()
@@ -180,11 +180,11 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
     }
     for (const user of isOwner() ? accounts : []) {
       if (quietFor(user) < 60_000) continue
-      const next = checks.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? 0))
+      const next = checks.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? Json.longAgo))
       if (next === undefined) continue
       yield* run(user, next)
       const key = `${user} ${next.name}`
-      dueAt.set(key, now + (failing.has(key) ? Math.min(next.every, retryAfter) : next.every))
+      dueAt.set(key, Json.addMillis(now, failing.has(key) ? Math.min(next.every, retryAfter) : next.every))
     }
     yield* report
   })
@@ -199,10 +199,10 @@ export interface ComparisonOptions<E> {
   readonly events: AccountEvents
   readonly mirror: AccountMirror.AccountMirror
   /**
-   * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
+   * Returns the time at which the connection of a subscription last received a frame; `undefined`
    * while the subscription is not live.
    */
-  readonly heardAt: (topicKey: string) => number | undefined
+  readonly heardAt: (topicKey: string) => Json.MonotonicTime | undefined
   /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
@@ -259,8 +259,8 @@ const count = (outcome: ComparisonOutcome | "failed") =>
  * between now and the nearest of three events: the account's next comparison, its last comparison, and its last change.
  */
 export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: ComparisonOptions<E>) {
-  const dueAt = new Map<string, number>()
-  const startedAt = new Map<string, number>()
+  const dueAt = new Map<string, Json.MonotonicTime>()
+  const startedAt = new Map<string, Json.MonotonicTime>()
   const comparedAt = new Map<string, number>()
 
   /**
@@ -290,13 +290,15 @@ export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, hea
    * Waits until all events of an account before a given time have been received. Returns `false` if some of these
    * events may still be missing.
    */
-  const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
+  const awaitReceipt = Effect.fnUntraced(function*(user: string, time: Json.MonotonicTime) {
     for (let seconds = 0; seconds < longestWait; seconds++) {
       yield* Effect.sleep("1 second")
       const { frames } = mirror.states(user) ?? {}
-      const hasStates = compared.every(({ subscription }) => (frames?.get(subscription)?.receivedAt ?? 0) > time)
+      const hasStates = compared.every(({ subscription }) =>
+        (frames?.get(subscription)?.receivedAt ?? Json.longAgo) > time
+      )
       const hasEvents = ["userFills", "orderUpdates"].every((name) =>
-        (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? 0) > time
+        (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? Json.longAgo) > time
       )
       if (hasStates && hasEvents) return true
     }
@@ -315,7 +317,7 @@ export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, hea
     // events from before the log began are not compared, because the log does not contain them
     const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
     const fills = yield* ask({ type: "userFillsByTime", user, startTime: since })
-    const isHeard = yield* awaitReceipt(user, yield* Clock.currentTimeMillis)
+    const isHeard = yield* awaitReceipt(user, Json.monotonicTime(yield* Clock.Clock))
     const latest = mirror.states(user)
     if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
     const missing = findMissing(user, fills, answers.get("frontendOpenOrders") ?? "", since)
@@ -342,7 +344,7 @@ export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, hea
   })
 
   const tick = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = Json.monotonicTime(yield* Clock.Clock)
     const recorded = events.status().accounts.filter(({ user }) => events.isRecording(user)).map(({ user }) => user)
     for (const user of dueAt.keys()) {
       if (recorded.includes(user)) continue
@@ -351,12 +353,12 @@ export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, hea
       comparedAt.delete(user)
     }
     for (const user of recorded) {
-      const due = dueAt.get(user) ?? now + every
+      const due = dueAt.get(user) ?? Json.addMillis(now, every)
       dueAt.set(user, due)
       const { changedAt = now } = mirror.states(user) ?? {}
-      const isQuiet = now - changedAt >= quietFor || now >= due + every
+      const isQuiet = Json.millisBetween(changedAt, now) >= quietFor || Json.millisBetween(due, now) >= every
       if (now < due || !isQuiet) continue
-      dueAt.set(user, now + every)
+      dueAt.set(user, Json.addMillis(now, every))
       startedAt.set(user, now)
       yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
     }
@@ -364,9 +366,11 @@ export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, hea
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("5 seconds"), tick)))
   const clock = yield* Clock.Clock
   return (user: string): number => {
-    const now = clock.currentTimeMillisUnsafe()
-    const due = dueAt.get(user) ?? Number.POSITIVE_INFINITY
-    const { changedAt = Number.NEGATIVE_INFINITY } = mirror.states(user) ?? {}
-    return Math.min(Math.max(0, due - now), now - changedAt, now - (startedAt.get(user) ?? Number.NEGATIVE_INFINITY))
+    const now = Json.monotonicTime(clock)
+    const due = dueAt.get(user)
+    const past = [mirror.states(user)?.changedAt, startedAt.get(user)].map((time = Json.longAgo) =>
+      Json.millisBetween(time, now)
+    )
+    return Math.min(due === undefined ? Infinity : Math.max(0, Json.millisBetween(now, due)), ...past)
   }
 })

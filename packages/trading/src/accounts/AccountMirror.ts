@@ -149,10 +149,10 @@ export interface Port {
 export interface Source {
   readonly events: AccountEvents
   /**
-   * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
+   * Returns the time at which the connection of a subscription last received a frame; `undefined`
    * while the subscription is not live.
    */
-  readonly heardAt: (topicKey: string) => number | undefined
+  readonly heardAt: (topicKey: string) => Encoding.MonotonicTime | undefined
 }
 
 /** The states of an account that were received from the venue. */
@@ -162,8 +162,8 @@ export interface MirroredStates {
    * version (a counter) that no logged event caused.
    */
   readonly changes: number
-  /** The time of the last observed change, in milliseconds. */
-  readonly changedAt: number
+  /** The time of the last observed change. */
+  readonly changedAt: Encoding.MonotonicTime
   /** The latest frame of each subscription, by the subscription's name. */
   readonly frames: ReadonlyMap<string, Frame>
 }
@@ -174,9 +174,9 @@ interface MirroredAccount {
   changes: number
   version: string | undefined
   /** The time of the last observed change, in milliseconds. */
-  changedAt: number
+  changedAt: Encoding.MonotonicTime
   /** The time, in milliseconds, of the last observed change that no logged event reported. */
-  actedAt: number
+  actedAt: Encoding.MonotonicTime
   /** The latest fills, newest first. */
   fills: ReadonlyArray<Row> | undefined
 }
@@ -215,7 +215,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
   const scope = yield* Scope.Scope
   const fork = Effect.runForkWith(yield* Effect.context())
   const background = (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), scope)
-  const now = () => clock.currentTimeMillisUnsafe()
+  const now = () => Encoding.monotonicTime(clock)
   const accounts = new Map<string, MirroredAccount>()
   const observed = new Set(stateNames(false))
   let port: Port | undefined
@@ -267,7 +267,8 @@ export const make = Effect.fnUntraced(function*(age: number) {
     const { actedAt, fills, user } = account
     const key = topicKey(userFills.name, user) ?? ""
     const readAt = source?.heardAt(key)
-    return fills === undefined || readAt === undefined || readAt < actedAt + settleFor || !isRecording(account)
+    return fills === undefined || readAt === undefined || Encoding.millisBetween(actedAt, readAt) < settleFor ||
+        !isRecording(account)
       ? Effect.void
       : put(to, key, "userFills", `[${fills.map(({ text }) => text).join(",")}]`, { readAt, version })
   }
@@ -277,10 +278,10 @@ export const make = Effect.fnUntraced(function*(age: number) {
     account.frames.set(frame.topic.name, frame)
     const to = port
     if (to === undefined) return
-    const { receivedAt: readAt = 0 } = frame
+    const { receivedAt: readAt = Encoding.longAgo } = frame
     background(Effect.flatMap(readVersion(account, to), (version) => {
       if (version === undefined || !isRecording(account)) return Effect.void
-      const isSettled = readAt >= account.changedAt + settleFor
+      const isSettled = Encoding.millisBetween(account.changedAt, readAt) >= settleFor
       return Effect.andThen(
         Effect.forEach(
           isSettled ? responsesIn(frame) : [],

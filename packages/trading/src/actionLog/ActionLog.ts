@@ -8,7 +8,7 @@
  */
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, longAgo, millisBetween, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
@@ -339,8 +339,8 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   const room = LoggedAction.makeRoom({ capacity, maxBytes })
   let claims = 0
   let inFlight = 0
-  let prunedAt = start
-  let countedAt = 0
+  let prunedAt = monotonicTime(yield* Clock.Clock)
+  let countedAt = longAgo
   // the earliest time at which a counted action expires
   let firstExpiry = 0
   let isReady = driver.prepare === undefined
@@ -351,12 +351,13 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     inFlight += change
     gauges.sent.updateUnsafe(inFlight, context)
     // a store without `prepare` is empty until its first count
-    if (countedAt === 0) gauges.unknown.updateUnsafe(0, context)
+    if (countedAt === longAgo) gauges.unknown.updateUnsafe(0, context)
   }
 
   const counting = Effect.gen(function*() {
-    countedAt = yield* Clock.currentTimeMillis
-    const counted = yield* driver.count(countedAt)
+    const clock = yield* Clock.Clock
+    countedAt = monotonicTime(clock)
+    const counted = yield* driver.count(clock.currentTimeMillisUnsafe())
     room.reset(counted)
     firstExpiry = counted.reduce((first, each) => Math.min(first, each.firstExpiry), Infinity)
     gauges.unknown.updateUnsafe(counted.reduce((sum, { unknown }) => sum + unknown, 0), context)
@@ -371,9 +372,10 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     yield* counting
   })
   // limits how often the actions are counted while the log is full
-  const makeRoomAgain = Effect.flatMap(
-    Clock.currentTimeMillis,
-    (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : prune()
+  const makeRoomAgain = Effect.clockWith((clock) =>
+    clock.currentTimeMillisUnsafe() < firstExpiry && millisBetween(countedAt, monotonicTime(clock)) < countInterval
+      ? Effect.void
+      : prune()
   )
   /** Applies the limits of retention: in the memory of this process at each claim, elsewhere from time to time. */
   const retain = (now: number): Effect.Effect<unknown> => {
@@ -384,9 +386,12 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       )
       return Effect.ignore(driver.step(trimmed))
     }
-    if (now - prunedAt <= pruneInterval && claims % claimsBetweenPrunes > 0) return Effect.void
-    prunedAt = now
-    return Effect.forkIn(Effect.ignore(driver.step(prune(settledCapacity))), scope)
+    return Effect.clockWith((clock) => {
+      const at = monotonicTime(clock)
+      if (millisBetween(prunedAt, at) <= pruneInterval && claims % claimsBetweenPrunes > 0) return Effect.void
+      prunedAt = at
+      return Effect.forkIn(Effect.ignore(driver.step(prune(settledCapacity))), scope)
+    })
   }
 
   const ready = Effect.suspend(() =>

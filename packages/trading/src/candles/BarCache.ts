@@ -228,7 +228,7 @@ const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArr
 
 /** The closed bars cached in this process. */
 class Recent {
-  readonly #series = new Map<string, CachedSeries & { readonly since: number }>()
+  readonly #series = new Map<string, CachedSeries & { readonly since: Encoding.MonotonicTime }>()
   readonly #lifetime: number
   #count = 0
 
@@ -236,12 +236,12 @@ class Recent {
     this.#lifetime = lifetime
   }
 
-  read(series: Candle.Series, range: Candle.BarRange, now: number): CachedSeries {
+  read(series: Candle.Series, range: Candle.BarRange, now: Encoding.MonotonicTime): CachedSeries {
     const key = Candle.seriesKey(series)
     const held = this.#series.get(key)
     if (held === undefined) return nothing
     this.#series.delete(key)
-    if (now - held.since >= this.#lifetime) {
+    if (Encoding.millisBetween(held.since, now) >= this.#lifetime) {
       this.#count -= held.bars.size
       return nothing
     }
@@ -258,7 +258,7 @@ class Recent {
     series: Candle.Series,
     range: Candle.BarRange,
     bars: BarTexts,
-    now: number,
+    now: Encoding.MonotonicTime,
     corrected: ReadonlyArray<number> = []
   ): void {
     const key = Candle.seriesKey(series)
@@ -402,18 +402,19 @@ export const make = Effect.fnUntraced(function*<E>(
   const scope = yield* Effect.scope
   const recent = new Recent(archive === undefined ? CACHED_ALONE_FOR : CACHED_FOR)
 
-  let archiveFrom = Number.NEGATIVE_INFINITY
+  let archiveFrom = Encoding.longAgo
 
   /** Returns the archive, unless it failed recently. */
-  const archiveAt = (now: number) => now < archiveFrom ? undefined : archive
+  const archiveAt = (now: Encoding.MonotonicTime) => now < archiveFrom ? undefined : archive
 
-  const leaveArchive = Effect.map(Clock.currentTimeMillis, (now) => {
-    archiveFrom = now + ARCHIVE_PAUSE
+  const leaveArchive = Effect.map(Clock.Clock, (clock) => {
+    archiveFrom = Encoding.addMillis(Encoding.monotonicTime(clock), ARCHIVE_PAUSE)
     return nothing
   })
 
   /** Reads the bars of a range from this process's cache, and the missing bars from the archive if it is reachable. */
-  const readBars = Effect.fnUntraced(function*(series: Candle.Series, range: Candle.BarRange, now: number) {
+  const readBars = Effect.fnUntraced(function*(series: Candle.Series, range: Candle.BarRange) {
+    const now = Encoding.monotonicTime(yield* Clock.Clock)
     const here = recent.read(series, range, now)
     const lacking = Candle.missingRanges(here.known, range)
     const [head] = lacking
@@ -449,11 +450,12 @@ export const make = Effect.fnUntraced(function*<E>(
    */
   const hold = Effect.fnUntraced(
     function*({ closed, series }: Plan, { from, to }: Candle.BarRange, bars: BarTexts) {
-      const now = yield* Clock.currentTimeMillis
+      const clock = yield* Clock.Clock
+      const now = Encoding.monotonicTime(clock)
       const last = bars.newest
       const given = to < closed ? to : last === undefined ? from - 1 : Candle.barAt(series.interval, last)
       const range = {
-        from: Candle.firstCompleteBar(series.interval, from, bars.oldest, now),
+        from: Candle.firstCompleteBar(series.interval, from, bars.oldest, clock.currentTimeMillisUnsafe()),
         to: Math.min(given, closed)
       }
       if (range.to < range.from) return
@@ -492,7 +494,7 @@ export const make = Effect.fnUntraced(function*<E>(
     const plan = makePlan(request, now)
     if (plan === undefined) return yield* straight
     const { closed, first, series } = plan
-    const held = yield* readBars(series, { from: first, to: closed }, now)
+    const held = yield* readBars(series, { from: first, to: closed })
     if (held.known.length === 0) return yield* relayed(straight, plan)
 
     let known = held.known

@@ -19,9 +19,10 @@ import { rowsOfOrders, rowsOfTime } from "@trigate/domain/unstable/info/InfoQuer
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
-import { IsRefresh, makePriorityWeight } from "@trigate/upstream/limits/RateLimiter"
+import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import type { ReplicaUse } from "@trigate/upstream/streams/ReplicaUse"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import { makePriorityWeight } from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import { defaults, type Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
@@ -91,15 +92,15 @@ const maxCallers = 10_000
  */
 const makeBudget = ({ every, most }: BudgetSize) => {
   /** For each caller: the time at which all of its uses are available again. */
-  const restoredAt = new Map<string, number>()
-  return (caller: string, now: number): number => {
+  const restoredAt = new Map<string, Json.MonotonicTime>()
+  return (caller: string, now: Json.MonotonicTime): number => {
     if (restoredAt.size >= maxCallers) {
       for (const [each, time] of restoredAt) if (time <= now) restoredAt.delete(each)
       if (restoredAt.size >= maxCallers && !restoredAt.has(caller)) return every
     }
-    const restored = Math.max(restoredAt.get(caller) ?? 0, now)
-    const wait = restored + every - now - most * every
-    if (wait <= 0) restoredAt.set(caller, restored + every)
+    const restored = Json.latest(restoredAt.get(caller) ?? now, now)
+    const wait = Json.millisBetween(now, restored) + every - most * every
+    if (wait <= 0) restoredAt.set(caller, Json.addMillis(restored, every))
     return Math.max(0, wait)
   }
 }
@@ -113,7 +114,7 @@ const makeList = (
   load: (learn: (names: Iterable<string>) => void) => Effect.Effect<Iterable<string>, CallFailure>
 ) => {
   let names: ReadonlySet<string> = new Set()
-  let failedAt: number | undefined
+  let failedAt: Json.MonotonicTime | undefined
   /** The number of reads that have begun, and the number of the newest that has succeeded. */
   let begun = 0
   let ended = 0
@@ -136,9 +137,9 @@ const makeList = (
 
   /** Reads the list, or waits for the read in progress. Returns whether it succeeded. */
   const attempt = Effect.gen(function*() {
-    const now = Json.monotonicMillis(yield* Clock.Clock)
+    const now = Json.monotonicTime(yield* Clock.Clock)
     // an unreachable venue is queried again after a second, not for each subscription
-    if (!reads.has("") && failedAt !== undefined && now - failedAt < 1000) return false
+    if (!reads.has("") && failedAt !== undefined && Json.millisBetween(failedAt, now) < 1000) return false
     return yield* Effect.matchEager(reads.run({ key: "", ask: read }), {
       onFailure: (error) => {
         // a caller that has used up its own quota does not prevent the reads of others
@@ -155,12 +156,12 @@ const makeList = (
     const isNew = () => ended > before
     if (ended === 0 && !(yield* attempt)) return names.has(name) ? "known" : "unavailable"
     if (names.has(name)) return "known"
-    const since = Json.monotonicMillis(yield* Clock.Clock)
+    const since = Json.monotonicTime(yield* Clock.Clock)
     if (!isNew() && ofCaller((yield* CurrentCaller).id, since) > 0) return "limited"
     while (!isNew()) {
-      const now = Json.monotonicMillis(yield* Clock.Clock)
+      const now = Json.monotonicTime(yield* Clock.Clock)
       const wait = reads.has("") ? 0 : ofAll("", now)
-      if (now + wait - since > longestWait) return "limited"
+      if (Json.millisBetween(since, now) + wait > longestWait) return "limited"
       if (wait > 0) yield* Effect.sleep(wait)
       else if (!(yield* attempt)) return names.has(name) ? "known" : "unavailable"
     }

@@ -11,7 +11,7 @@
  */
 import { openIssue } from "@trigate/domain/actions/Action"
 import { type Caller, CurrentCaller, perUpstream, unowned } from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import {
   OutcomeUnknown,
   UpstreamRateLimited,
@@ -138,8 +138,8 @@ export interface Attempt<A> {
   readonly maxWait: number
   /** The number of the attempt within its call, from 1. */
   readonly number: number
-  /** The time at which the attempt starts, by the monotonic clock, in milliseconds. */
-  readonly start: number
+  /** The time at which the attempt starts. */
+  readonly start: MonotonicTime
   readonly meter: Meter
   /** The body of a POST; absent for a GET. */
   readonly body: Uint8Array | undefined
@@ -173,14 +173,15 @@ const tooLate = ({ label }: Target) =>
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
+  owner: Caller,
   permits: RateLimiter.Permits,
   timeout: number,
   clock: Clock.Clock
 ): Effect.Effect<A> => {
   const { body, cost, handler, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
-  const start = monotonicMillis(clock)
-  const took = () => monotonicMillis(clock) - start
+  const start = monotonicTime(clock)
+  const took = () => millisBetween(start, monotonicTime(clock))
   const end = (ended: Ended<A>): A => {
     meter.attempted(cost, ended.outcome, took(), ended.rows)
     permits.refund(RateLimiter.worstCost(target.label, attempt) - usedBy(attempt, ended))
@@ -188,6 +189,7 @@ const send = <A>(
     return ended.value
   }
   const sent = parts.transport.send({
+    owner,
     method: body === undefined ? "GET" : "POST",
     url: target.url,
     headers: traceparent === undefined ? headers : { ...headers, traceparent },
@@ -224,17 +226,17 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Cont
     class: attempt.class,
     cost,
     caller,
-    maxWait: isRefresh ? 0 : attempt.maxWait,
+    maxWait: isRefresh ? 0 : Math.min(attempt.maxWait, Context.get(context, RateLimiter.MaxWait)),
     isRefresh
   }
   const permits = parts.rateLimiter.tryTake(ask, clock)
-  if (permits !== undefined) return send(parts, attempt, permits, timeout, clock)
-  const begin = monotonicMillis(clock)
+  if (permits !== undefined) return send(parts, attempt, caller, permits, timeout, clock)
+  const begin = monotonicTime(clock)
   return Effect.matchEffect(parts.rateLimiter.take(ask), {
     onFailure: (error) => Effect.succeed(handler.withheld(error)),
     onSuccess: (permits) => {
-      const left = timeout - (monotonicMillis(clock) - begin)
-      if (left > 0) return send(parts, attempt, permits, left, clock)
+      const left = timeout - millisBetween(begin, monotonicTime(clock))
+      if (left > 0) return send(parts, attempt, caller, permits, left, clock)
       permits.refund(RateLimiter.worstCost(target.label, attempt))
       return Effect.succeed(handler.withheld(tooLate(target)))
     }
@@ -321,8 +323,8 @@ export interface RetryOptions {
 interface RetryBudget {
   /** Deposits the tokens of a read. */
   readonly deposit: () => void
-  /** Takes a token, and returns whether the budget had one; `now` is in milliseconds. */
-  readonly withdraw: (now: number) => boolean
+  /** Takes a token, and returns whether the budget had one. */
+  readonly withdraw: (now: MonotonicTime) => boolean
 }
 
 // maximum number of accumulated tokens: those that a thousand reads per second deposit in ten seconds
@@ -331,13 +333,13 @@ const MAX_TOKENS = 2000
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
   let fromReads = 0
   let fromTime = floor
-  let lastRefill: number | undefined
+  let lastRefill: MonotonicTime | undefined
   return {
     deposit: () => {
       fromReads = Math.min(MAX_TOKENS, fromReads + share)
     },
     withdraw: (now) => {
-      const elapsed = Math.max(0, now - (lastRefill ?? now))
+      const elapsed = Math.max(0, millisBetween(lastRefill ?? now, now))
       lastRefill = now
       fromTime = Math.min(floor, fromTime + elapsed * floor / 1000)
       if (fromReads >= 1) fromReads -= 1
@@ -515,12 +517,12 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   readonly #question: Question<A, E>
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
-  readonly #until: number
-  /** The time at which the next attempt starts, by the monotonic clock. */
-  #now: number
+  readonly #until: MonotonicTime
+  /** The time at which the next attempt starts. */
+  #now: MonotonicTime
   readonly #tried: Array<Target["base"]> = []
   /** The earliest time of the next attempt at each address, from its `Retry-After`. */
-  #notBefore: Map<Target["base"], number> | undefined
+  #notBefore: Map<Target["base"], MonotonicTime> | undefined
   /** The failure to report if no further attempt succeeds. */
   #kept: Retryable<A, E | ReadFailure> | undefined
 
@@ -530,19 +532,19 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     this.#question = question
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
-    this.#now = monotonicMillis(this.#clock)
-    this.#until = this.#now + shared.deadline
+    this.#now = monotonicTime(this.#clock)
+    this.#until = addMillis(this.#now, shared.deadline)
   }
 
   /** The milliseconds until the deadline. */
   get #left(): number {
-    this.#now = monotonicMillis(this.#clock)
-    return this.#until - this.#now
+    this.#now = monotonicTime(this.#clock)
+    return millisBetween(this.#now, this.#until)
   }
 
   /** Takes a token from the budget of the intended upstream, even if a different upstream serves the call. */
   #withdraw(): boolean {
-    return this.#shared.budgets[this.#read.targets[0].label].withdraw(monotonicMillis(this.#clock))
+    return this.#shared.budgets[this.#read.targets[0].label].withdraw(monotonicTime(this.#clock))
   }
 
   #meterAt(target: Target): Meter {
@@ -562,7 +564,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     }
     if (value._tag === "Refused") return { value, signal, outcome: "refused" as const, rows: 0 }
     if (this.#read.targets.length > 1) {
-      this.#shared.findLatencies(meter).add(monotonicMillis(this.#clock) - start)
+      this.#shared.findLatencies(meter).add(millisBetween(start, monotonicTime(this.#clock)))
     }
     return { value, signal, outcome: response.status < 400 ? "ok" as const : "refused" as const, rows: value.rows }
   }
@@ -581,7 +583,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   #defer(target: Target, { fault, retryAfter }: Retryable<A, E>): void {
     if (retryAfter !== undefined) {
       this.#notBefore ??= new Map()
-      this.#notBefore.set(target.base, monotonicMillis(this.#clock) + retryAfter * 1000)
+      this.#notBefore.set(target.base, addMillis(monotonicTime(this.#clock), retryAfter * 1000))
     }
     if (fault === "rate_limited") {
       this.#shared.parts.outliers.defer(target, (retryAfter ?? DEFAULT_DEFERRAL) * 1000)
@@ -699,7 +701,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     const at = this.#notBefore?.get(base)
     return at === undefined
       ? longestPause(this.#tried.length) * Context.get(this.#context, Random.Random).nextDoubleUnsafe()
-      : Math.max(0, at - monotonicMillis(this.#clock))
+      : Math.max(0, millisBetween(monotonicTime(this.#clock), at))
   }
 
   /** Ends a read that has no further attempt. */
@@ -811,7 +813,7 @@ export const makeAtMostOnce = (parts: Parts, deadline: number) => {
     const { operation } = call
     const context = yield* Effect.context()
     const clock = Context.get(context, Clock.Clock)
-    const until = monotonicMillis(clock) + deadline
+    const until = addMillis(monotonicTime(clock), deadline)
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
     // an action is sent even if all addresses are ejected: ejection only changes the order of the addresses
@@ -820,8 +822,8 @@ export const makeAtMostOnce = (parts: Parts, deadline: number) => {
     let attempts = 0
     let lastDetail = "the deadline had passed"
     for (const [index, target] of targets.entries()) {
-      const start = monotonicMillis(clock)
-      const left = until - start
+      const start = monotonicTime(clock)
+      const left = millisBetween(start, until)
       if (left <= 0) break
       attempts++
       const sending = yield* run(parts, {

@@ -48,8 +48,9 @@ export class AddressState {
   suspicions = 0
   /** `suspect`: the probe of the address is running. `ejected`: the probe failed. */
   phase: "trusted" | "suspect" | "ejected" = "trusted"
-  #ejectedUntil = 0
-  deferredUntil = 0
+  /** The time of the next probe of an ejected address. */
+  ejectedUntil = Utf8.longAgo
+  deferredUntil = Utf8.longAgo
   chainId: bigint | undefined
   isOnWrongChain = false
   readonly #context: Context.Context<never>
@@ -71,14 +72,16 @@ export class AddressState {
     return this.phase === "ejected" || this.isOnWrongChain
   }
 
-  /** The time of the next probe of an ejected address, in milliseconds. */
-  get ejectedUntil(): number {
-    return this.#ejectedUntil
+  /** Sets the time of the next probe of an ejected address. */
+  ejectFor(millis: number, clock: Clock.Clock) {
+    this.ejectedUntil = Utf8.addMillis(Utf8.monotonicTime(clock), millis)
+    this.#nextProbe.updateUnsafe((clock.currentTimeMillisUnsafe() + millis) / 1000, this.#context)
   }
 
-  set ejectedUntil(millis: number) {
-    this.#ejectedUntil = millis
-    this.#nextProbe.updateUnsafe(millis / 1000, this.#context)
+  /** Ends the ejection of the address. */
+  readmit() {
+    this.ejectedUntil = Utf8.longAgo
+    this.#nextProbe.updateUnsafe(0, this.#context)
   }
 
   /** Updates the gauge of the address's state. If `cause` is set, also counts an ejection. */
@@ -89,11 +92,11 @@ export class AddressState {
   }
 
   /** Defers the address for some milliseconds, at most one hour: calls prefer other addresses until then. */
-  defer(millis: number, now: number) {
+  defer(millis: number, now: Utf8.MonotonicTime) {
     if (this.deferredUntil <= now) {
       metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)
     }
-    this.deferredUntil = Math.max(this.deferredUntil, now + Math.min(millis, LONGEST_DEFERRAL))
+    this.deferredUntil = Utf8.latest(this.deferredUntil, Utf8.addMillis(now, Math.min(millis, LONGEST_DEFERRAL)))
   }
 }
 
@@ -191,6 +194,7 @@ const questions: { readonly [L in UpstreamLabel]: { readonly path: string; reado
 }
 
 const cost = { weight: 2, requestUnits: 1 }
+const prober = background("probe")
 const TIMEOUT = 5000
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -223,12 +227,13 @@ export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], con
     Effect.withFiber((fiber) => {
       const { body, path } = questions[target.label]
       const clock = fiber.getRef(Clock.Clock)
-      const start = Utf8.monotonicMillis(clock)
+      const start = Utf8.monotonicTime(clock)
       const count = (outcome: Attempts.AttemptOutcome) => {
-        const took = Utf8.monotonicMillis(clock) - start
+        const took = Utf8.millisBetween(start, Utf8.monotonicTime(clock))
         findMeter(target.label, "probe").attempted(cost, outcome, took, 0)
       }
       const sent = transport.send({
+        owner: prober,
         method: "POST",
         url: Redacted.make(`${Redacted.value(target.base)}${path}`, { label: target.label }),
         headers: { accept: "application/json", "content-type": "application/json" },
@@ -334,21 +339,21 @@ export interface Options {
 interface Candidate<T> {
   readonly target: T
   readonly isEjected: boolean
-  /** The time at which the address becomes usable, in milliseconds; a time in the past if it is usable now. */
-  readonly back: number
+  /** The time at which the address becomes usable; a time in the past if it is usable now. */
+  readonly back: Utf8.MonotonicTime
 }
 
 const lastResort = Order.combine(
   Order.mapInput(Order.Boolean, (candidate: Candidate<unknown>) => candidate.isEjected),
-  Order.mapInput(Order.Number, (candidate: Candidate<unknown>) => candidate.back)
+  Order.mapInput(Order.Number, (candidate: Candidate<unknown>) => Utf8.monotonicMillis(candidate.back))
 )
 
-const chooseFrom = <T extends Target>(all: ReadonlyArray<Candidate<T>>, now: number): Usable<T> => {
+const chooseFrom = <T extends Target>(all: ReadonlyArray<Candidate<T>>, now: Utf8.MonotonicTime): Usable<T> => {
   const [first, ...others] = all
   if (first === undefined) return { targets: [], retryAfter: undefined }
   if (others.length === 0) {
     return first.isEjected
-      ? { targets: [], retryAfter: Math.max(0, first.back - now) }
+      ? { targets: [], retryAfter: Math.max(0, Utf8.millisBetween(now, first.back)) }
       : { targets: [first.target], retryAfter: undefined }
   }
   const isPresent = ({ back, isEjected }: Candidate<T>) => !isEjected && back <= now
@@ -388,7 +393,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Probes an address within its rate limit. Returns `undefined` if the limit left no capacity for the probe. */
   const probeWithin = ({ take }: RateLimiter.RateLimiter["Service"], address: AddressState) =>
     Effect.matchEffect(
-      take({ upstream: address.target.label, class: "read", cost, caller: background("probe"), maxWait: TIMEOUT }),
+      take({ upstream: address.target.label, class: "read", cost, caller: prober, maxWait: TIMEOUT }),
       { onFailure: () => Effect.undefined, onSuccess: () => probe(address, true) }
     )
 
@@ -411,11 +416,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const name = targetName(address.target)
       yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} consecutive attempts and its probe failed`)
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
-        address.ejectedUntil = Utf8.monotonicMillis(clock) + pause
+        address.ejectFor(pause, clock)
         yield* Effect.sleep(pause)
         if ((yield* passes) === true) break
       }
-      address.ejectedUntil = 0
+      address.readmit()
       yield* Effect.logInfo(`${name} passed its probe and is used again`)
     }
     address.phase = "trusted"
@@ -454,19 +459,19 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const isPresent = (target: Target): boolean => {
     const address = findState(target)
-    return !address.isEjected && address.deferredUntil === 0
+    return !address.isEjected && address.deferredUntil === Utf8.longAgo
   }
 
   return OutlierDetection.of({
     choose: (targets) => {
       // the usual case is checked first, because this function runs for every call
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
-      const now = Utf8.monotonicMillis(clock)
+      const now = Utf8.monotonicTime(clock)
       const candidates = targets.flatMap((target) => {
         const address = findState(target)
-        if (address.deferredUntil <= now) address.deferredUntil = 0
+        if (address.deferredUntil <= now) address.deferredUntil = Utf8.longAgo
         const isEjected = address.phase === "ejected"
-        const back = Math.max(address.deferredUntil, isEjected ? address.ejectedUntil : 0)
+        const back = Utf8.latest(address.deferredUntil, isEjected ? address.ejectedUntil : Utf8.longAgo)
         return address.isOnWrongChain ? [] : [{ target, isEjected, back }]
       })
       return chooseFrom(candidates, now)
@@ -489,7 +494,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       address.phase = "suspect"
       run(judge(address, signal, limiter))
     },
-    defer: (target, millis) => findState(target).defer(millis, Utf8.monotonicMillis(clock))
+    defer: (target, millis) => findState(target).defer(millis, Utf8.monotonicTime(clock))
   })
 })
 

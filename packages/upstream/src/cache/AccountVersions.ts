@@ -12,6 +12,7 @@
  * for them has a weight of 60. While Redis is unreachable, account state is neither
  * cached nor coalesced, because a process would not notice an action that another replica sent.
  */
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -35,15 +36,17 @@ export type Version = string | undefined
  * @category services
  * @example
  * ```ts
+ * import { Encoding } from "@trigate/domain"
  * import { AccountVersions } from "@trigate/upstream"
- * import { Console, Effect } from "effect"
+ * import { Clock, Console, Effect } from "effect"
  *
  * const account = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
  *
  * const program = Effect.gen(function*() {
  *   const { change, version } = yield* AccountVersions.AccountVersions
  *   const isUnknown = yield* change(account, [])
- *   yield* Console.log(typeof (yield* version([account], 0)), isUnknown)
+ *   const now = Encoding.monotonicTime(yield* Clock.Clock)
+ *   yield* Console.log(typeof (yield* version([account], now)), isUnknown)
  * })
  *
  * await Effect.runPromise(Effect.provide(program, AccountVersions.layerMemory()))
@@ -54,10 +57,10 @@ export type Version = string | undefined
  */
 export class AccountVersions extends Context.Service<AccountVersions, {
   /**
-   * Returns the version of accounts; `now` is the time in milliseconds. The effect is synchronous unless it has to
-   * query a shared store.
+   * Returns the version of accounts; `now` is the current time. The effect is synchronous unless it has to query a
+   * shared store.
    */
-  readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
+  readonly version: (accounts: ReadonlyArray<string>, now: MonotonicTime) => Effect.Effect<Version>
   /**
    * Sets a new version for the given accounts, and for the accounts for which `signer` acts.
    *
@@ -120,10 +123,10 @@ const MAX_KNOWN = 10_000
 
 /** Makes the service over a store. */
 export const make = ({ change, found, roles, search, ...store }: Store): AccountVersions["Service"] => {
-  const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
+  const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: MonotonicTime }>()
   const searched = new Set<string>()
 
-  const remember = (signer: string, accounts: ReadonlyArray<string>, since: number): void => {
+  const remember = (signer: string, accounts: ReadonlyArray<string>, since: MonotonicTime): void => {
     known.delete(signer)
     known.set(signer, { accounts, since })
     for (const oldest of known.keys()) {
@@ -133,9 +136,9 @@ export const make = ({ change, found, roles, search, ...store }: Store): Account
   }
 
   /** Returns the accounts for which a signer acts; `undefined` if they are unknown. */
-  const actsFor = Effect.fnUntraced(function*(signer: string, now: number) {
+  const actsFor = Effect.fnUntraced(function*(signer: string, now: MonotonicTime) {
     const own = known.get(signer)
-    if (own !== undefined && now - own.since < KNOWN_FOR) return own.accounts
+    if (own !== undefined && millisBetween(own.since, now) < KNOWN_FOR) return own.accounts
     const accounts = roles === undefined ? undefined : yield* roles.get(signer)
     if (accounts !== undefined) remember(signer, accounts, now)
     return accounts
@@ -145,7 +148,7 @@ export const make = ({ change, found, roles, search, ...store }: Store): Account
     ...store,
     invalidate: change,
     change: Effect.fnUntraced(function*(signer, accounts) {
-      const now = yield* Clock.currentTimeMillis
+      const now = monotonicTime(yield* Clock.Clock)
       const others = yield* actsFor(signer, now)
       if (others !== undefined) {
         yield* change([...accounts, ...others])
@@ -157,7 +160,7 @@ export const make = ({ change, found, roles, search, ...store }: Store): Account
       return true
     }),
     learn: Effect.fnUntraced(function*(signer, accounts) {
-      remember(signer, accounts, yield* Clock.currentTimeMillis)
+      remember(signer, accounts, monotonicTime(yield* Clock.Clock))
       if (roles !== undefined) yield* roles.set(signer, accounts)
       if (searched.delete(signer)) yield* found(signer, accounts)
     })
@@ -167,11 +170,11 @@ export const make = ({ change, found, roles, search, ...store }: Store): Account
 const memoryStore = (): Store => {
   const versions = new Map<string, number>()
   /** The end time of each search for a signer's accounts, by signer. */
-  const searches = new Map<string, number>()
+  const searches = new Map<string, MonotonicTime>()
   let ofAll: number | undefined
-  let readAt = Number.NEGATIVE_INFINITY
+  let readAt = longAgo
 
-  const endSearches = (now: number) => {
+  const endSearches = (now: MonotonicTime) => {
     for (const [signer, until] of searches) {
       if (now < until) continue
       searches.delete(signer)
@@ -179,7 +182,7 @@ const memoryStore = (): Store => {
     }
   }
 
-  const versionAt = (accounts: ReadonlyArray<string>, now: number): Version => {
+  const versionAt = (accounts: ReadonlyArray<string>, now: MonotonicTime): Version => {
     readAt = now
     if (searches.size > 0) endSearches(now)
     return searches.size > 0
@@ -196,10 +199,11 @@ const memoryStore = (): Store => {
     version: (accounts, now) => Exit.succeed(versionAt(accounts, now)),
     change,
     search: (signer) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        if (now - readAt > cachedFor) return false
+      Effect.map(Clock.Clock, (clock) => {
+        const now = monotonicTime(clock)
+        if (millisBetween(readAt, now) > cachedFor) return false
         endSearches(now)
-        searches.set(signer, now + searchFor)
+        searches.set(signer, addMillis(now, searchFor))
         return true
       }),
     found: (signer, accounts) => Effect.andThen(Effect.sync(() => searches.delete(signer)), change(accounts))
@@ -304,7 +308,7 @@ const sharedIn = (redis: Redis.Redis["Service"], prefix: string): SharedVersions
 const makeShared = Effect.fnUntraced(
   function*({ deadline }: Pick<RedisOptions, "deadline">, shared: SharedVersions) {
     const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
-    let unsharedUntil = 0
+    let unsharedUntil = longAgo
 
     /**
      * Writes to the store. If that fails, this process neither caches nor coalesces account state until all cached
@@ -313,8 +317,8 @@ const makeShared = Effect.fnUntraced(
     const written = <A>(write: Effect.Effect<A, SharedState.StoreFault>, otherwise: A) =>
       state.orElse<A, never, never>(
         write,
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          unsharedUntil = now + cachedFor
+        Effect.map(Clock.Clock, (clock) => {
+          unsharedUntil = addMillis(monotonicTime(clock), cachedFor)
           return otherwise
         })
       )
@@ -324,10 +328,10 @@ const makeShared = Effect.fnUntraced(
 
     return make({
       version: (accounts) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          if (now < unsharedUntil) return Effect.undefined
+        Effect.clockWith((clock) => {
+          if (monotonicTime(clock) < unsharedUntil) return Effect.undefined
           const version = Effect.map(
-            shared.read(now, accounts.map(versionSlot)),
+            shared.read(clock.currentTimeMillisUnsafe(), accounts.map(versionSlot)),
             (versions) => versions === undefined ? undefined : printVersion(versions)
           )
           return state.orElse<Version, never, never>(version, Effect.undefined)

@@ -47,18 +47,20 @@ import * as Upstream from "../Upstream.ts"
 import * as AccountVersions_ from "./AccountVersions.ts"
 import { AccountVersions } from "./AccountVersions.ts"
 
-/** The content of a response, with the time at which it was read, in milliseconds. */
+/** The content of a response, with the time at which it was read. */
 export interface CachedResponse {
   readonly content: Operation.CachedContent
-  readonly readAt: number
+  readonly readAt: Utf8.MonotonicTime
   readonly policy: Operation.CachePolicy
 }
 
 /** Returns the age of a cached response in milliseconds; 0 if the clock of the replica that read it is ahead. */
-export const responseAge = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
+export const responseAge = ({ readAt }: CachedResponse, now: Utf8.MonotonicTime): number =>
+  Math.max(0, Utf8.millisBetween(readAt, now))
 
 /** Returns whether a response can be served without an upstream request. */
-export const isFresh = (cached: CachedResponse, now: number): boolean => responseAge(cached, now) < cached.policy.fresh
+export const isFresh = (cached: CachedResponse, now: Utf8.MonotonicTime): boolean =>
+  responseAge(cached, now) < cached.policy.fresh
 
 /** Why a stale response is served: the upstream fails, or its rate limit is exhausted. */
 export type StaleReason = "error" | "limited"
@@ -67,14 +69,14 @@ const staleFor = ({ staleIfError, staleIfLimited = 0 }: Operation.CachePolicy, r
   reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
 
 /** Returns whether a response is fresh, or young enough to be served stale for the given reason. */
-export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
+export const mayServe = (cached: CachedResponse, now: Utf8.MonotonicTime, reason: StaleReason): boolean =>
   responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 
 /**
  * Returns the milliseconds until a response expires, including the time during which the response can be served stale;
  * 0 or less if the response has expired.
  */
-export const useLeft = (cached: CachedResponse, now: number): number =>
+export const useLeft = (cached: CachedResponse, now: Utf8.MonotonicTime): number =>
   cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
 /** Bytes of memory that a cached response uses in addition to its key and its content. */
@@ -114,7 +116,7 @@ export class CacheStore {
   }
 
   /** Returns the response for a key, unless it has expired at `now`. */
-  get(key: string, now: number): CachedResponse | undefined {
+  get(key: string, now: Utf8.MonotonicTime): CachedResponse | undefined {
     const found = this.#entries.get(key)
     if (found === undefined) return undefined
     this.#entries.delete(key)
@@ -226,17 +228,16 @@ export const makeSingleFlight = <A, E>(
   }
 
   const follow = (flight: Flight<A, E>, call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
-    Effect.flatMap(Clock.currentTimeMillis, (since) => {
+    Effect.clockWith((clock) => {
+      const since = Utf8.monotonicTime(clock)
       flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
         if (Exit.isFailure(exit) && isOfLeader(exit.cause)) return run(call, asksAgain)
         const fault = Exit.isSuccess(exit) ? faultOf(exit.value) : "upstream"
         if (fault === "caller") return call.ask
         if (!asksAgain || fault === undefined) return shared(exit, call)
-        return Effect.flatMap(
-          Clock.currentTimeMillis,
-          (now) => now - since > maxWait ? shared(exit, call) : run(call, false)
-        )
+        const waited = Utf8.millisBetween(since, Utf8.monotonicTime(clock))
+        return waited > maxWait ? shared(exit, call) : run(call, false)
       })
     })
 
@@ -304,17 +305,23 @@ const Stored = Schema.fromJsonString(Schema.Struct({
 const decode = Schema.decodeUnknownOption(Stored)
 const encode = Schema.encodeEffect(Stored)
 
-const fromStored = ({ body, form, head, policy, readAt }: typeof Stored.Type): CachedResponse => ({
-  readAt,
+const fromStored = (
+  { body, form, head, policy, readAt }: typeof Stored.Type,
+  clock: Clock.Clock
+): CachedResponse => ({
+  readAt: Utf8.addMillis(Utf8.monotonicTime(clock), readAt - clock.currentTimeMillisUnsafe()),
   policy,
   content: { head, body: form === "text" ? body : Utf8.encode(body) }
 })
 
 // a body that is not valid UTF-8 is not stored, because it could not be restored from text
-const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): Option.Option<typeof Stored.Type> =>
-  typeof body === "string"
+const toStored = (cached: CachedResponse, clock: Clock.Clock): Option.Option<typeof Stored.Type> => {
+  const { content: { body, head }, policy } = cached
+  const readAt = Math.round(clock.currentTimeMillisUnsafe() - responseAge(cached, Utf8.monotonicTime(clock)))
+  return typeof body === "string"
     ? Option.some({ readAt, policy, head, form: "text", body })
     : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
+}
 
 /** Stores texts that expire, for all replicas. */
 export interface TextStore {
@@ -329,16 +336,18 @@ export const makeReplicas = Effect.fnUntraced(
     const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })
 
     const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
-      Effect.map(
+      Effect.zipWith(
         shared.orElse(store.get(key), Effect.succeed(null)),
+        Clock.Clock,
         // an entry that a different version of the gateway stored may not decode, and then counts as missing
-        (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
+        (stored, clock) => Option.getOrUndefined(Option.map(decode(stored), (found) => fromStored(found, clock)))
       )
 
     const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
-      const useful = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+      const clock = yield* Clock.Clock
+      const useful = Math.floor(useLeft(cached, Utf8.monotonicTime(clock)))
       const left = cached.policy.isFinal === true ? Math.min(useful, finalFor) : useful
-      const stored = toStored(cached)
+      const stored = toStored(cached, clock)
       if (left < 1 || Option.isNone(stored)) return
       const text = yield* Effect.orDie(encode(stored.value))
       yield* shared.orElse(store.set(key, text, left), Effect.void)
@@ -396,10 +405,10 @@ export interface Query<A, E> extends CacheableRead<A> {
 }
 
 /**
- * The time at which a response was received, in milliseconds, and the version of the response's accounts at that time.
+ * The time at which a response was received, and the version of the response's accounts at that time.
  */
 export interface Receipt {
-  readonly readAt: number
+  readonly readAt: Utf8.MonotonicTime
   readonly version: string
 }
 
@@ -464,7 +473,10 @@ export interface Options extends SingleFlightOptions {
 /** The context of a read: the clock, the caller, the requested freshness, the metrics registry. */
 type Reading = Context.Context<never>
 
-const currentTime = (context: Reading): number => Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+const currentTime = (context: Reading): Utf8.MonotonicTime => Utf8.monotonicTime(Context.get(context, Clock.Clock))
+
+/** Returns the time by the system clock, on which the costs and the cache policies of candle queries depend. */
+const wallTime = (context: Reading): number => Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
 
 const isRateLimited = (error: unknown): boolean =>
   Predicate.isTagged(error, "UpstreamRateLimited") || Predicate.isTagged(error, "QuotaExceeded")
@@ -479,7 +491,7 @@ const makeCount = (registry: Context.Context<never>) => {
     const { operation, upstream } = query
     outcomes({ upstream, operation, outcome })(1)
     if (upstream === "trading-api" && savings.has(outcome)) {
-      const cost = query.costOf?.(currentTime(context))
+      const cost = query.costOf?.(wallTime(context))
       if (cost !== undefined) saved({ upstream, outcome })(Operation.worstWeight({ cost }))
     }
     if (isTraced(context)) Spans.noteCache(context, outcome)
@@ -487,7 +499,7 @@ const makeCount = (registry: Context.Context<never>) => {
 }
 
 /** Returns whether a stale response can be served while the rate limit is exhausted. */
-const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
+const isUsable = (cached: CachedResponse, now: Utf8.MonotonicTime, maxAge: number): boolean =>
   mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
 const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
@@ -533,7 +545,7 @@ const makeReader = <A, E>(
   const flights = makeSingleFlight<A, E>(options, codec.faultOf)
   const checks = makeSingleFlight<void, never>(options)
   const isFault = (answer: A) => codec.faultOf(answer) === "upstream"
-  const refreshedAt = new WeakMap<CachedResponse, number>()
+  const refreshedAt = new WeakMap<CachedResponse, Utf8.MonotonicTime>()
 
   const inBackground = <B, E2>(effect: Effect.Effect<B, E2>) =>
     Effect.asVoid(Effect.forkIn(Effect.ignore(Batching.unbatched(effect)), scope))
@@ -541,7 +553,7 @@ const makeReader = <A, E>(
   const sharedBy = (policy: Operation.CachePolicy | undefined): Replicas | undefined =>
     policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
 
-  const restored = (cached: CachedResponse, now: number): A =>
+  const restored = (cached: CachedResponse, now: Utf8.MonotonicTime): A =>
     codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
   /**
@@ -553,7 +565,7 @@ const makeReader = <A, E>(
     key: string,
     policy: Operation.CachePolicy | undefined,
     answer: A,
-    readAt: number,
+    readAt: Utf8.MonotonicTime,
     shared = sharedBy(policy)
   ): Effect.Effect<void> | undefined => {
     const check = policy === undefined && !checks.has(key) ? read.confirm?.(answer) : undefined
@@ -582,8 +594,8 @@ const makeReader = <A, E>(
     if (cached !== undefined) {
       const now = currentTime(context)
       // if the clock of the replica that read the response is too far ahead, the response's age is unknown
-      if (cached.readAt - now <= MAX_AHEAD) {
-        const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
+      if (Utf8.millisBetween(now, cached.readAt) <= MAX_AHEAD) {
+        const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? Utf8.longAgo)
         if (isNewer) store.put(key, cached)
         const isYoung = isFresh(cached, now) && responseAge(cached, now) < maxAge
         if (isYoung || takesTurn && isNewer) {
@@ -617,11 +629,10 @@ const makeReader = <A, E>(
     query: Query<A, E>,
     key: string,
     policy: Operation.CachePolicy,
-    now: number,
     context: Reading
   ): Refresh => {
     const caller = Context.get(context, CurrentCaller)
-    const cost = query.costOf?.(now)
+    const cost = query.costOf?.(wallTime(context))
     return {
       key,
       caller: caller.id,
@@ -636,10 +647,10 @@ const makeReader = <A, E>(
    * Returns `true` if a fresh response is old enough to be refreshed and no refresh of it started within
    * `REFRESH_PAUSE`.
    */
-  const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
+  const isRefreshDue = (cached: CachedResponse, now: Utf8.MonotonicTime): boolean => {
     const { refreshAfter } = cached.policy
     return refreshAfter !== undefined && responseAge(cached, now) >= refreshAfter &&
-      now >= (refreshedAt.get(cached) ?? 0)
+      now >= (refreshedAt.get(cached) ?? Utf8.longAgo)
   }
 
   /**
@@ -692,7 +703,7 @@ const makeReader = <A, E>(
   ): Effect.Effect<A, E> => {
     const freshness = Context.get(context, Freshness)
     const now = currentTime(context)
-    const policy = query.cachePolicy?.(now, freshness)
+    const policy = query.cachePolicy?.(wallTime(context), freshness)
     const key = storeKey(readKey, version, policy)
     // a read in flight may return the state from before the last change, so its key always contains the version
     const flightKey = versioned(readKey, version)
@@ -711,7 +722,7 @@ const makeReader = <A, E>(
       count(query, "hit", context)
       const found = restored(cached, now)
       if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
-      refreshedAt.set(cached, now + REFRESH_PAUSE)
+      refreshedAt.set(cached, Utf8.addMillis(now, REFRESH_PAUSE))
       const loading = { query, ask: query.ask, key, policy, maxAge: policy.refreshAfter ?? 0, takesTurn: false }
       return Effect.as(refresh(loading), found)
     }
@@ -721,10 +732,9 @@ const makeReader = <A, E>(
     const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined && isUsable(cached, now, maxAge)
     if (!isPaced) pacer?.forget(key)
     else if (!flights.has(flight)) {
-      const time = Utf8.monotonicMillis(Context.get(context, Clock.Clock))
-      const turn = makeRefresh(query, key, policy, now, context)
-      pacer.wait(turn, responseAge(cached, now), time)
-      const next = pacer.next(time)
+      const turn = makeRefresh(query, key, policy, context)
+      pacer.wait(turn, responseAge(cached, now), now)
+      const next = pacer.next(now)
       if (next !== turn) {
         count(query, "limited", context)
         const found = restored(cached, now)
@@ -732,7 +742,7 @@ const makeReader = <A, E>(
       }
       // while other refreshes wait, a stale response of another replica is used if it is newer than the response of
       // this process
-      takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
+      takesTurn = !pacer.isIdle(now) && !Number.isFinite(maxAge)
     }
     const ask = isPaced ? asRefresh(query.ask) : query.ask
     const loading = { query, ask, key, policy, maxAge: Math.min(policy?.fresh ?? 0, maxAge), takesTurn }
@@ -755,10 +765,10 @@ const makeReader = <A, E>(
     put: (read, answer, { readAt, version }) =>
       Effect.contextWith((context: Reading) => {
         const now = currentTime(context)
-        const policy = read.cachePolicy?.(now, "declared")
+        const policy = read.cachePolicy?.(wallTime(context), "declared")
         const key = storeKey(`${space} ${read.operation} ${read.key}`, version, policy)
         // a read may already have returned a newer response
-        if ((store.get(key, now)?.readAt ?? 0) > readAt) return Effect.void
+        if ((store.get(key, now)?.readAt ?? Utf8.longAgo) > readAt) return Effect.void
         return keep(read, key, policy, answer, readAt) ?? Effect.void
       }),
     read: (query) =>

@@ -221,7 +221,7 @@ export const make = Effect.fnUntraced(
     const scope = yield* Scope.Scope
     const feedContext = Context.add(yield* Effect.context(), CurrentCaller, background(`feed of ${serving.chain}`))
     const fork = Effect.runForkWith(feedContext)
-    const now = () => Json.monotonicMillis(clock)
+    const now = () => Json.monotonicTime(clock)
     const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
     const syncingRead =
       EvmReads.relayedReads({ eth_syncing: EvmReads.standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
@@ -229,10 +229,10 @@ export const make = Effect.fnUntraced(
     let running: Fiber.Fiber<unknown> | undefined
     let reorganisations = 0
     let pending = new Set<string>()
-    let pendingAt = 0
+    let pendingAt = Json.longAgo
     let refusals = 0
     let syncing: string | undefined
-    let syncingAt = 0
+    let syncingAt = Json.longAgo
 
     const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
     const chain: HeadChain.HeadChain = HeadChain.makeChain(reads, {
@@ -286,7 +286,7 @@ export const make = Effect.fnUntraced(
     }
 
     const checkPending = Effect.suspend(() => {
-      if (!isPendingPolled() || now() - pendingAt < pollAtLeast()) return Effect.void
+      if (!isPendingPolled() || Json.millisBetween(pendingAt, now()) < pollAtLeast()) return Effect.void
       pendingAt = now()
       return Effect.match(reads.pending, {
         onFailure: pendingFailed,
@@ -298,7 +298,10 @@ export const make = Effect.fnUntraced(
     })
 
     const checkSyncing = Effect.suspend(() => {
-      if (syncingRead === undefined || topics.ofKind("syncing").length === 0 || now() - syncingAt < syncingEvery) {
+      if (
+        syncingRead === undefined || topics.ofKind("syncing").length === 0 ||
+        Json.millisBetween(syncingAt, now()) < syncingEvery
+      ) {
         return Effect.void
       }
       syncingAt = now()
@@ -379,7 +382,7 @@ export const make = Effect.fnUntraced(
       if (catchingUp !== undefined) Fiber.runIn(catchingUp, scope)
       if (interest.kind === "syncing") {
         syncing = undefined
-        syncingAt = 0
+        syncingAt = Json.longAgo
       }
       let isOver = false
       return {

@@ -394,7 +394,7 @@ export class FilterStore extends Context.Service<FilterStore, {
 
 interface Entry {
   text: string
-  until: number
+  until: Json.MonotonicTime
 }
 
 /** Maximum characters of the filters that this process stores; a quarter for one caller. */
@@ -403,8 +403,8 @@ export const mostStored = 64 * 1024 * 1024
 /** Makes a store in this process. */
 export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Clock.Clock, (clock) => {
   const callers = new Map<string, Map<string, Entry>>()
-  const now = () => clock.currentTimeMillisUnsafe()
-  const until = () => now() + Duration.toMillis(idle)
+  const now = () => Json.monotonicTime(clock)
+  const until = () => Json.addMillis(now(), Duration.toMillis(idle))
   let stored = 0
   const put = (own: Map<string, Entry>, id: string, entry?: Entry): void => {
     stored += (entry?.text.length ?? 0) - (own.get(id)?.text.length ?? 0)
@@ -420,7 +420,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
     if (own.size === 0) callers.delete(caller)
     return own
   }
-  let sweepAt = 0
+  let sweepAt = Json.longAgo
   /** Removes expired filters of all callers, because some callers do not send another call. */
   const sweepAll = (): void => {
     if (now() < sweepAt) return

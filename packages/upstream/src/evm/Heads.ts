@@ -345,18 +345,19 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     connections: yield* makeMinuteBudget(() => 30),
     messages: yield* makeMinuteBudget(() => 600)
   }
-  const now = () => Json.monotonicMillis(clock)
+  const now = () => Json.monotonicTime(clock)
   // announced heads; `undefined` requests an immediate poll
   const arrivals = yield* Queue.sliding<Header | undefined>(mostArrivals)
-  let headAt: number | undefined
+  let headAt: Json.MonotonicTime | undefined
   let headNumber = 0n
-  let announcedAt: number | undefined
+  let announcedAt: Json.MonotonicTime | undefined
   /** The average milliseconds between two blocks, and its value when the blocks before the newest ones were found. */
   let blockTime = second
-  let previous: { readonly at: number; readonly number: bigint; readonly blockTime: number } | undefined
+  let previous: { readonly at: Json.MonotonicTime; readonly number: bigint; readonly blockTime: number } | undefined
   let polls = 0
 
-  const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
+  const isAnnounced = () =>
+    announcedAt !== undefined && Json.millisBetween(announcedAt, now()) < Math.max(doubtAfter, 3 * blockTime)
 
   /**
    * Returns the milliseconds until the next poll. Polls are one block time apart, but more frequent while a block is
@@ -365,7 +366,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const pause = (): number => {
     const least = Math.max(100, pollAtLeast())
     if (isAnnounced()) return Math.max(least, doubtAfter)
-    const due = (headAt ?? 0) + blockTime - now()
+    const due = blockTime - Json.millisBetween(headAt ?? Json.longAgo, now())
     return Math.min(pollAtMost, Math.max(least, due > 0 ? due : blockTime / 4))
   }
 
@@ -496,13 +497,16 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
     found: ({ number }: Header): void => {
       const at = now()
-      if (headAt !== undefined && at - headAt > together) previous = { at: headAt, number: headNumber, blockTime }
+      if (headAt !== undefined && Json.millisBetween(headAt, at) > together) {
+        previous = { at: headAt, number: headNumber, blockTime }
+      }
       headAt = at
       headNumber = number
       if (previous === undefined || number <= previous.number) return
       const blocks = Number(number - previous.number)
       const old = 0.8 ** blocks
-      blockTime = previous.blockTime * old + Math.min(pollAtMost, (at - previous.at) / blocks) * (1 - old)
+      blockTime = previous.blockTime * old +
+        Math.min(pollAtMost, Json.millisBetween(previous.at, at) / blocks) * (1 - old)
     },
     /** Returns whether the node's own subscription to heads is active and not silent. */
     isAnnounced,
@@ -511,7 +515,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
     followPending,
     /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
-    age: (): number | undefined => headAt === undefined ? undefined : now() - headAt,
+    age: (): number | undefined => headAt === undefined ? undefined : Json.millisBetween(headAt, now()),
     polls: (): number => polls,
     clear: (): void => {
       headAt = undefined

@@ -274,7 +274,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
   /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
   const queryBlock = (block: HeadChain.Header, filter: object) =>
     Effect.suspend(() => {
-      const now = Json.monotonicMillis(clock)
+      const now = Json.monotonicTime(clock)
       if (refusesHashes.at(now) === true) return queryByNumber(block)
       const queried = queryTexts({ ...filter, blockHash: block.hash })
       // the first attempt may have been refused because of its filter

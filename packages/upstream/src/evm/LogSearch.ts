@@ -340,7 +340,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     isCacheable: (_: unknown, { valueOrUndefined: logs }: Json.Json) => Array.isArray(logs) && logs.length > 0
   }
   const learned = { blocks: new Learned<number>(), alternatives: new Learned<number>() }
-  const limitsAt = (now: number) => ({
+  const limitsAt = (now: Json.MonotonicTime) => ({
     blocks: options.blocks ?? learned.blocks.at(now) ?? Infinity,
     alternatives: learned.alternatives.at(now) ?? Infinity
   })
@@ -369,7 +369,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
   /** Reads a query in parts. `refused` is the error with which a node refused the whole query, if it was sent. */
   const split = Effect.fnUntraced(function*({ blockHash, call, selected, span: whole }: Query, refused?: Refused) {
-    const now = Json.monotonicMillis(yield* Clock.Clock)
+    const now = Json.monotonicTime(yield* Clock.Clock)
     const requested = Number(countBlocks(whole))
     const alternatives = countAlternatives(selected)
     const limits = limitsAt(now)
@@ -628,7 +628,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const selected = selectedIn(filter)
     const query: Query = { call, selected, blockHash, span: { from: 0n, to: 0n } }
     const alternatives = countAlternatives(selected)
-    if (alternatives > limitsAt(Json.monotonicMillis(yield* Clock.Clock)).alternatives) return yield* split(query)
+    if (alternatives > limitsAt(Json.monotonicTime(yield* Clock.Clock)).alternatives) return yield* split(query)
     const answer = yield* ask({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
     const refusal = EvmErrors.readLogRefusal(answer, { blocks: 1, alternatives })
     return refusal === undefined ? answer : yield* split(query, { answer, refusal })
@@ -642,7 +642,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const [{ fromBlock, toBlock, ...filter }] = params.value
     const selected = selectedIn(filter)
     const alternatives = countAlternatives(selected)
-    const limits = limitsAt(Json.monotonicMillis(yield* Clock.Clock))
+    const limits = limitsAt(Json.monotonicTime(yield* Clock.Clock))
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
     const isNumbered = typeof first === "bigint" && typeof last === "bigint"

@@ -1,16 +1,6 @@
 /**
  * Enforces the rate limit of each upstream: a call starts if there is capacity; otherwise it waits in a fair queue.
- * Refreshes of cached responses are paced.
- *
- * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
- * Otherwise, reads receive the cached response, and the refreshes of cached responses take turns. The next turn goes to
- * the caller that was served longest ago. Of that caller's refreshes, the refresh with the highest score starts first.
- * Each read that receives a cached response adds the age of that response to a sum. The score is this sum, divided by
- * the cost of the refresh. A response that many callers poll therefore stays younger than a response that a single
- * caller polls.
- *
- * Refreshes receive nine tenths of the limit for reads at a constant rate, and can accumulate a burst of 8 % of that
- * limit. Refreshes alone therefore never exhaust a window.
+ * Refreshes of cached responses are paced by a `Pacer`.
  *
  * The next call to start is the call whose caller would then have the lowest use of the limit. The calls of one caller
  * start in the order of their arrival.
@@ -25,7 +15,7 @@
  * considered: configure a limit slightly below the upstream's.
  */
 import * as Caller from "@trigate/domain/Caller"
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded, UpstreamRateLimited } from "@trigate/domain/errors/GatewayError"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
@@ -150,7 +140,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   const queues: { readonly [Class in Operation.MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
-  let othersUntil = 0
+  let othersUntil = longAgo
   /** The use of this process at the time of that report. */
   let ownThen = RateWindow.none
   /** Units of the calls with a pending request to the shared window. */
@@ -287,7 +277,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     const call = toWindowCall(ask)
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
@@ -298,7 +288,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
    */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
-      window.moveTo(monotonicMillis(clock))
+      window.moveTo(monotonicTime(clock))
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
       const taken = take(call)
       if (shared === undefined) return Effect.succeed(permits(taken, call))
@@ -308,7 +298,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         Effect.sync(() => asking[call.class] -= call.cost)
       )
       return Effect.flatMap(asked, (answer): Effect.Effect<Permits, Full> => {
-        const now = monotonicMillis(clock)
+        const now = monotonicTime(clock)
         const given = "started" in answer
           ? startAlone(answer, taken, call, ahead, now)
           : startShared(answer, taken, call, ahead, now)
@@ -329,7 +319,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Taken, Full> => {
     if (now >= othersUntil) others = ownThen = RateWindow.none
     const own = RateWindow.partBounds(bounds, part, ownThen, others)
@@ -345,7 +335,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Permits, Full> =>
     Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
       alone.started(call)
@@ -357,7 +347,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     taken: Taken,
     call: WindowCall,
     ahead: Units,
-    now: number
+    now: MonotonicTime
   ): Effect.Effect<Permits, Full> => {
     if (answer.level !== undefined) pacer?.set(answer.level, now)
     if (answer.wait > 0) {
@@ -375,10 +365,10 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     return Effect.succeed(permits(taken, call, answer.refund))
   }
 
-  const hear = (held: Units, now: number) => {
+  const hear = (held: Units, now: MonotonicTime) => {
     others = notOwn(held)
     ownThen = { ...window.all.held }
-    othersUntil = now + (bounds.slots + 1) * bounds.width
+    othersUntil = addMillis(now, (bounds.slots + 1) * bounds.width)
   }
 
   /**
@@ -405,7 +395,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   /** Waits until the call is next in the queue, and then until there is capacity, at most until the time `giveUp`. */
   const waitForTurn = (
     waiter: Waiter,
-    giveUp: number,
+    giveUp: MonotonicTime,
     clock: Clock.Clock,
     wasNext: boolean
   ): Effect.Effect<Permits, Full> =>
@@ -416,7 +406,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
           waitForTurn(waiter, giveUp, clock, isNext)
         )
       waiter.changed.closeUnsafe()
-      const now = monotonicMillis(clock)
+      const now = monotonicTime(clock)
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
@@ -424,12 +414,14 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         if (wasNext) next?.changed.openUnsafe()
         // waits one millisecond past `giveUp`: if the calls ahead start in the last millisecond, this call can still
         // start
-        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
+        return now <= giveUp
+          ? again(millisBetween(now, giveUp) + 1, false)
+          : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
       return attempt(waiter, unitsAhead(waiter, waiter), clock).pipe(Effect.catch((full) => {
         want(waiter, waiter.cost)
-        if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
+        if (full.wait > millisBetween(monotonicTime(clock), giveUp)) return Effect.fail(full)
         const isAlone = shared === undefined && queues[waiter.class].size === 1
         return again(isAlone ? full.wait : Math.min(full.wait, recheckAfter), true)
       }))
@@ -446,7 +438,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         want(waiter, call.cost)
         return waiter
       }),
-      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock, false),
+      (waiter) => waitForTurn(waiter, addMillis(monotonicTime(clock), maxWait), clock, false),
       (waiter) =>
         Effect.suspend(() => {
           want(waiter, 0)
@@ -464,12 +456,12 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
       const clock = fiber.getRef(Clock.Clock)
       const taken = tryTake(ask, clock)
       if (taken !== undefined) return Effect.succeed(taken)
-      window.moveTo(monotonicMillis(clock))
+      window.moveTo(monotonicTime(clock))
       const call = toWindowCall(ask)
       const first = attempt(call, unitsAhead(call), clock)
       if (pacer !== undefined && call.isRefresh === true) {
         return Effect.mapError(first, (full) => {
-          pacer.pause(monotonicMillis(clock))
+          pacer.pause(monotonicTime(clock))
           return refusal(full)
         })
       }
@@ -486,7 +478,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     })
 
   const available = (clock: Clock.Clock): number => {
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
   }
   const availableToReads = (clock: Clock.Clock): number => {
@@ -506,27 +498,6 @@ export class Windows extends Context.Service<Windows, Map<string, RateWindow.Rat
   "@trigate/upstream/limits/RateLimiter/Windows"
 ) {}
 
-/** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
-export interface Use {
-  readonly upstream: Upstream.UpstreamLabel
-  readonly all: number
-  readonly callers: ReadonlyMap<string, number>
-}
-
-/** Returns the current use of the limits in this process. */
-export const currentUses = (
-  windows: ReadonlyMap<string, RateWindow.RateWindow>,
-  clock: Clock.Clock
-): ReadonlyArray<Use> => {
-  const now = monotonicMillis(clock)
-  return Caller.upstreamLabels.flatMap((upstream) =>
-    [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
-      window.moveTo(now)
-      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
-    })
-  )
-}
-
 const ensureWindow = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
   const key = `${name} ${bounds.slots}x${bounds.width}`
   const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
@@ -543,27 +514,10 @@ export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/Ra
   defaultValue: () => false
 })
 
-/** Makes a budget for the queries of the gateway itself that are sent before those of callers, in weight per minute. */
-export const makePriorityWeight = (weight: number) => {
-  let minute = 0
-  let left = weight
-  return {
-    /** Takes the weight of a query, and returns whether it was left. */
-    take: (cost: number): Effect.Effect<boolean> =>
-      Effect.clockWith((clock) => {
-        const now = Math.floor(monotonicMillis(clock) / 60_000)
-        if (now !== minute) left = weight
-        minute = now
-        const isLeft = cost <= left
-        if (isLeft) left -= cost
-        return Effect.succeed(isLeft)
-      }),
-    /** Returns the weight of a query that was not sent. */
-    giveBack: (cost: number): void => {
-      left = Math.min(weight, left + cost)
-    }
-  }
-}
+/** Maximum milliseconds for which a call of the current fiber waits for its rate limit. Default: until its deadline. */
+export const MaxWait = Context.Reference<number>("@trigate/upstream/limits/RateLimiter/MaxWait", {
+  defaultValue: () => Number.POSITIVE_INFINITY
+})
 
 /**
  * Starts calls within their upstream's rate limit.
@@ -663,7 +617,7 @@ const ofUpstream = Effect.fnUntraced(function*(
     yield* report(Upstream.metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
   }
   yield* report(Upstream.metrics.rateLimitCallers.series({ upstream }), (clock) => {
-    window.moveTo(monotonicMillis(clock))
+    window.moveTo(monotonicTime(clock))
     return window.callers
   })
   return { ...limiter, pacer }
@@ -763,9 +717,9 @@ export const make = Effect.fnUntraced(function*(
    * the upstream's limit.
    */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
-    const start = monotonicMillis(clock)
+    const start = monotonicTime(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
-      const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
+      const maxWait = Math.max(0, ask.maxWait - millisBetween(start, monotonicTime(clock)))
       const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
         if (exit._tag === "Failure") own.refund(worstCost(ask.upstream, ask))
         return undefined

@@ -10,7 +10,14 @@
  * `trigate_shared_state_degraded` and the log report the outage. When the store is reachable again, the process writes
  * the calls that it started during the outage, or its complete use if the store has lost it.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import {
+  addMillis,
+  longAgo,
+  millisBetween,
+  monotonicMillis,
+  type MonotonicTime,
+  monotonicTime
+} from "@trigate/domain/encoding/Encoding"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -85,6 +92,18 @@ export interface Taking {
   /** The number of active callers that the process knows. */
   readonly callers: number
 }
+
+/** Describes a call for the counters of a limit; `ahead` are the units of the calls that start before it. */
+export const makeTaking = (
+  { bounds, ofCaller }: Pick<SharedLimit, "bounds" | "ofCaller">,
+  { ahead, ...taking }: Pick<Taking, "id" | "now" | "call" | "callers"> & { readonly ahead: RateWindow.Units }
+): Taking => ({
+  ...taking,
+  slot: RateWindow.slotAt(bounds, taking.now),
+  slotOfCaller: RateWindow.slotAt(ofCaller, taking.now),
+  maxReads: RateWindow.maxReads(bounds, taking.call, ahead),
+  maxUnits: RateWindow.maxUnits(bounds, taking.call, ahead)
+})
 
 /** The result of counting a call. */
 export interface Taken {
@@ -219,7 +238,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
      * The time until which the store may lack units of other processes. Set when the store has lost this process's
      * entry, because it may then have lost other entries too.
      */
-    let incompleteUntil = 0
+    let incompleteUntil = longAgo
     /**
      * The units of calls that started while the store was unreachable, and that are not yet written to it. They are
      * grouped by slot of this process's window.
@@ -227,14 +246,14 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     let alone = new Map<number, RateWindow.Slot>()
     /** The use of all processes at the last report, and the use of this process shortly before. */
     let reported: {
-      readonly at: number
+      readonly at: MonotonicTime
       /** The same time by the system clock. */
       readonly wall: number
       readonly own: ReadonlyMap<number, RateWindow.Slot>
       readonly all: ReadonlyArray<SlotUnits>
     } | undefined
     let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
-    let usedAt = 0
+    let usedAt = longAgo
 
     const addAlone = ({ index, once, read }: RateWindow.Slot): void => {
       const slot = alone.get(index) ?? { index, read: 0, once: 0 }
@@ -242,7 +261,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     }
 
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
-      const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
+      const index = RateWindow.slotAt(bounds, monotonicMillis(monotonicTime(clock)))
       addAlone({ index, read: 0, once: 0, [call.class]: call.cost })
       for (const oldest of alone.keys()) if (oldest < index - bounds.slots) alone.delete(oldest)
     }
@@ -254,8 +273,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         const now = clock.currentTimeMillisUnsafe()
         // the store numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
         // later one
-        const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
-        const { all = [], at = 0, own: before, wall = 0 } = reported ?? {}
+        const shift = Math.ceil((now - monotonicMillis(monotonicTime(clock))) / bounds.width)
+        const { all = [], at = longAgo, own: before, wall = 0 } = reported ?? {}
         const slots = own().flatMap((slot) =>
           (["read", "once"] as const).map((methodClass): OwnUse => ({
             slot: slot.index + shift,
@@ -264,7 +283,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             // refunded units are not written
             alone: Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0),
             sinceReport: Math.max(0, slot[methodClass] - (before?.get(slot.index)?.[methodClass] ?? 0)),
-            lately: (slot.index + 1) * bounds.width > at - 2 * reportEvery ? slot[methodClass] : 0
+            lately: (slot.index + 1) * bounds.width > monotonicMillis(at) - 2 * reportEvery ? slot[methodClass] : 0
           }))
         )
         const lasts = (bounds.slots + 1) * bounds.width
@@ -272,7 +291,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           .pipe(
             Effect.tap((wasKnown) =>
               Effect.sync(() => {
-                if (!wasKnown && isKnown) incompleteUntil = now + lasts
+                if (!wasKnown && isKnown) incompleteUntil = addMillis(monotonicTime(clock), lasts)
                 isKnown = true
               })
             ),
@@ -287,8 +306,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
 
     const report = Effect.clockWith((clock) => {
       const own = latestOwn
-      const at = monotonicMillis(clock)
-      if (own === undefined || !isKnown || at - usedAt > timeToLive) return Effect.void
+      const at = monotonicTime(clock)
+      if (own === undefined || !isKnown || millisBetween(usedAt, at) > timeToLive) return Effect.void
       // the units of an outage are written also if no call follows: other processes need to know them
       if (alone.size > 0) return Effect.ignore(Effect.timeout(join(own), "1 second"))
       const before = new Map(own().map((slot) => [slot.index, slot]))
@@ -306,10 +325,10 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     return (call, ahead, callers, own) =>
       Effect.clockWith((clock) => {
         latestOwn = own
-        usedAt = monotonicMillis(clock)
+        usedAt = monotonicTime(clock)
         const now = clock.currentTimeMillisUnsafe()
-        const slot = RateWindow.slotAt(bounds, now)
-        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
+        const taking = makeTaking(limit, { id, now, call, callers, ahead })
+        const { slot, slotOfCaller } = taking
         const later = (refunding: Effect.Effect<void, SharedState.StoreFault>) =>
           Queue.offerUnsafe(refunds, state.orElse(refunding, Effect.void))
         const refund = (units: number) => {
@@ -318,20 +337,11 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           if (call.caller === undefined) return
           later(counters.refund({ slot: slotOfCaller, class: call.class, caller: call.caller, units }))
         }
-        const taken = counters.take({
-          id,
-          now,
-          call,
-          slot,
-          slotOfCaller,
-          maxReads: RateWindow.maxReads(bounds, call, ahead),
-          maxUnits: RateWindow.maxUnits(bounds, call, ahead),
-          callers
-        })
+        const taken = counters.take(taking)
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map((found): RateLimiter.SharedAnswer => {
-            const isComplete = found.replicas >= replicas || now >= incompleteUntil
+            const isComplete = found.replicas >= replicas || monotonicTime(clock) >= incompleteUntil
             if (isComplete) replicas = found.replicas
             const answer = {
               held: found.held,

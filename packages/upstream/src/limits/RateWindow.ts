@@ -10,8 +10,18 @@
  * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
 import * as Caller from "@trigate/domain/Caller"
+import {
+  latest,
+  longAgo,
+  makeMonotonicTime,
+  millisBetween,
+  monotonicMillis,
+  type MonotonicTime,
+  monotonicTime
+} from "@trigate/domain/encoding/Encoding"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
-import type * as Effect from "effect/Effect"
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 
 /** The maximum use of a rate window, in units. */
 export interface Limit {
@@ -267,14 +277,14 @@ export class RateWindow {
     this.all = new SlidingWindow(bounds)
   }
 
-  moveTo(now: number): void {
-    this.#now = Math.max(this.#now, now)
-    this.all.moveTo(now)
+  moveTo(now: MonotonicTime): void {
+    this.#now = Math.max(this.#now, monotonicMillis(now))
+    this.all.moveTo(this.#now)
   }
 
   /** The time to which the window was last advanced. */
-  get now(): number {
-    return this.#now
+  get now(): MonotonicTime {
+    return makeMonotonicTime(this.#now)
   }
 
   /**
@@ -392,6 +402,49 @@ export class RateWindow {
   }
 }
 
+/** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
+export interface Use {
+  readonly upstream: Caller.UpstreamLabel
+  readonly all: number
+  readonly callers: ReadonlyMap<string, number>
+}
+
+/** Returns the current use of the limits in this process. */
+export const currentUses = (
+  windows: ReadonlyMap<string, RateWindow>,
+  clock: Clock.Clock
+): ReadonlyArray<Use> => {
+  const now = monotonicTime(clock)
+  return Caller.upstreamLabels.flatMap((upstream) =>
+    [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
+      window.moveTo(now)
+      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
+    })
+  )
+}
+
+/** Makes a budget for the queries of the gateway itself that are sent before those of callers, in weight per minute. */
+export const makePriorityWeight = (weight: number) => {
+  let minute = 0
+  let left = weight
+  return {
+    /** Takes the weight of a query, and returns whether it was left. */
+    take: (cost: number): Effect.Effect<boolean> =>
+      Effect.clockWith((clock) => {
+        const now = Math.floor(monotonicMillis(monotonicTime(clock)) / 60_000)
+        if (now !== minute) left = weight
+        minute = now
+        const isLeft = cost <= left
+        if (isLeft) left -= cost
+        return Effect.succeed(isLeft)
+      }),
+    /** Returns the weight of a query that was not sent. */
+    giveBack: (cost: number): void => {
+      left = Math.min(weight, left + cost)
+    }
+  }
+}
+
 /** A read that was served from the cache and must be repeated upstream. */
 export interface Refresh {
   /** The identity of the refresh. Refreshes with equal keys are merged. */
@@ -407,7 +460,7 @@ export interface Refresh {
 interface Waiting {
   refresh: Refresh
   /** The time of the last read that requested the refresh. */
-  seen: number
+  seen: MonotonicTime
   /** A sum in milliseconds. Each read that receives the cached response adds the response's age at that time. */
   waited: number
   readonly callers: Set<string>
@@ -430,13 +483,25 @@ export const refreshPace = (
   burst: readLimit * 0.08
 })
 
-/** The pacer of one limit. Times are those of a monotonic clock, in milliseconds. */
+/**
+ * The pacer of one limit, for the refreshes of cached responses.
+ *
+ * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
+ * Otherwise, reads receive the cached response, and the refreshes of cached responses take turns. The next turn goes to
+ * the caller that was served longest ago. Of that caller's refreshes, the refresh with the highest score starts first.
+ * Each read that receives a cached response adds the age of that response to a sum. The score is this sum, divided by
+ * the cost of the refresh. A response that many callers poll therefore stays younger than a response that a single
+ * caller polls.
+ *
+ * Refreshes receive nine tenths of the limit for reads at a constant rate, and can accumulate a burst of 8 % of that
+ * limit. Refreshes alone therefore never exhaust a window.
+ */
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
   /** The units that refreshes are allowed to use now; negative if calls used more units than were refilled. */
   #level: number
-  #at = 0
+  #at = longAgo
   readonly #waiting = new Map<string, Waiting>()
   /** The number of the turn in which each caller was last served. */
   readonly #served = new Map<string, number>()
@@ -450,19 +515,19 @@ export class Pacer {
   }
 
   /** Counts units that a call took; negative units are a refund. */
-  use(units: number, now: number): void {
+  use(units: number, now: MonotonicTime): void {
     this.set(this.#levelAt(now) - units, now)
   }
 
   /** Sets the units that refreshes are allowed to use now, as counted by all replicas. */
-  set(level: number, now: number): void {
+  set(level: number, now: MonotonicTime): void {
     // however much a call costs, the level falls at most one burst below zero
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
-    this.#at = Math.max(this.#at, now)
+    this.#at = latest(this.#at, now)
   }
 
   /** Pauses refreshes, because the rate limiter refused the latest refresh. */
-  pause(now: number): void {
+  pause(now: MonotonicTime): void {
     this.set(Math.min(this.#levelAt(now), 0) - this.#rate * PAUSE, now)
   }
 
@@ -470,17 +535,17 @@ export class Pacer {
    * Returns whether a read can be sent upstream without waiting for a turn: the limit is refilled faster than it is
    * used, and no refresh waits.
    */
-  isIdle(now: number): boolean {
+  isIdle(now: MonotonicTime): boolean {
     return this.#waiting.size === 0 && this.#levelAt(now) > 0
   }
 
   /** Returns whether no refresh is allowed to start now. */
-  isSpent(now: number): boolean {
+  isSpent(now: MonotonicTime): boolean {
     return this.#levelAt(now) <= 0
   }
 
   /** Records that a read received a cached response; `age` is the age of that response in milliseconds. */
-  wait(refresh: Refresh, age: number, now: number): void {
+  wait(refresh: Refresh, age: number, now: MonotonicTime): void {
     let waiting = this.#waiting.get(refresh.key)
     if (waiting === undefined) {
       if (this.#waiting.size >= MOST) return
@@ -501,12 +566,12 @@ export class Pacer {
    * Removes and returns the next refresh to start; returns `undefined` if no refresh waits, or none is allowed to start
    * now.
    */
-  next(now: number): Refresh | undefined {
+  next(now: MonotonicTime): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined
     let turn = Number.POSITIVE_INFINITY
     for (const [key, waiting] of this.#waiting) {
-      if (now - waiting.seen > FORGOTTEN_AFTER) {
+      if (millisBetween(waiting.seen, now) > FORGOTTEN_AFTER) {
         this.#waiting.delete(key)
         continue
       }
@@ -526,8 +591,8 @@ export class Pacer {
     return next.refresh
   }
 
-  #levelAt(now: number): number {
-    return Math.min(this.#burst, this.#level + Math.max(0, now - this.#at) * this.#rate)
+  #levelAt(now: MonotonicTime): number {
+    return Math.min(this.#burst, this.#level + Math.max(0, millisBetween(this.#at, now)) * this.#rate)
   }
 }
 

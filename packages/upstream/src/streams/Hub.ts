@@ -4,7 +4,7 @@
  * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
  * connecting, sending messages within the rate limit, and refilling (querying data missed while a connection was lost).
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,13 +21,13 @@ import * as SharedTopic from "./Topic.ts"
 
 /**
  * Makes the registry over the topics of a stream hub. `open` are all topics that the upstream has not released yet, and
- * `released` is called after the release of one. `elapsed` is the monotonic clock, in milliseconds.
+ * `released` is called after the release of one. `elapsed` returns the monotonic time.
  */
 export const makeRegistry = (
   topics: Map<string, SharedTopic.SharedTopic>,
   open: Set<SharedTopic.SharedTopic>,
   deliveries: TopicConnections.Deliveries,
-  elapsed: () => number,
+  elapsed: () => MonotonicTime,
   released: () => void
 ) => {
   const detach = (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
@@ -104,9 +104,9 @@ const silentAtLeast = 10 * second
 /** Number of consecutive resubscriptions of a silent topic before its connection is replaced. */
 const maxSilences = 2
 
-const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic.SharedTopic, at: number): boolean =>
+const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic.SharedTopic, at: MonotonicTime): boolean =>
   topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
-  at - lastAt > Math.max(silentAtLeast, silentIntervals * interval)
+  millisBetween(lastAt, at) > Math.max(silentAtLeast, silentIntervals * interval)
 
 /**
  * Returns the function that checks all topics; it has to be called once a second. `grace` is how long a topic without
@@ -119,7 +119,7 @@ export const makeWatch = (
   grace: number,
   leave: (shared: SharedTopic.SharedTopic) => void
 ) => {
-  const revive = (shared: SharedTopic.SharedTopic, at: number): void => {
+  const revive = (shared: SharedTopic.SharedTopic, at: MonotonicTime): void => {
     shared.silences++
     shared.lastAt = at
     SharedTopic.countUp(counts.reconnects, "stale")
@@ -128,21 +128,23 @@ export const makeWatch = (
     shared.connection.link?.drop("stale")
   }
 
-  const watch = (shared: SharedTopic.SharedTopic, at: number): void => {
+  const watch = (shared: SharedTopic.SharedTopic, at: MonotonicTime): void => {
     const { askedAt, connection, emptySince, phase } = shared
-    if (emptySince !== undefined && at - emptySince >= grace) return leave(shared)
-    if (phase === "asked" && at - askedAt >= responseWithin && connection.link?.isWaiting() === false) {
+    if (emptySince !== undefined && millisBetween(emptySince, at) >= grace) return leave(shared)
+    if (phase === "asked" && millisBetween(askedAt, at) >= responseWithin && connection.link?.isWaiting() === false) {
       connections.ask(shared)
     }
-    if (phase === "accepted" && at - askedAt >= TopicConnections.suspectFor) shared.isProven = true
+    if (phase === "accepted" && millisBetween(askedAt, at) >= TopicConnections.suspectFor) shared.isProven = true
     if (isSilent(shared, at)) revive(shared, at)
   }
 
-  return (at: number): void => {
+  return (at: MonotonicTime): void => {
     for (const shared of topics.values()) watch(shared, at)
     for (const connection of connections.open) {
       for (const shared of connection.byRoute.values()) {
-        if (shared.phase === "leaving" && at - shared.askedAt >= confirmationWithin) connections.left(shared)
+        if (shared.phase === "leaving" && millisBetween(shared.askedAt, at) >= confirmationWithin) {
+          connections.left(shared)
+        }
       }
       connections.trySuspects(connection)
     }
@@ -164,6 +166,8 @@ export interface Status {
     /** Milliseconds since the last frame; `undefined` before the first frame. */
     readonly age: number | undefined
     readonly isLive: boolean
+    /** The characters of the stored frames. */
+    readonly bytes: number
   }>
 }
 
@@ -179,7 +183,7 @@ export interface Hub {
    * while data of the topic may be missing: until the upstream has accepted the topic and sent its initial frame, and
    * during a refill.
    */
-  readonly heardAt: (topicKey: string) => number | undefined
+  readonly heardAt: (topicKey: string) => MonotonicTime | undefined
   readonly status: () => Status
   readonly counts: SharedTopic.Counts
 }
@@ -224,7 +228,7 @@ const lastAsked = (
 interface Awaiting {
   readonly seat: SharedTopic.CallerSeat
   readonly topic: SharedTopic.Topic
-  readonly since: number
+  readonly since: MonotonicTime
 }
 
 /** Maximum milliseconds that a subscription waits. */
@@ -247,7 +251,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const newConnections = yield* StreamShares.makeMinuteBudget(perReplica(limits.newConnections), 1 / 3)
   const messages = yield* StreamShares.makeMinuteBudget(perReplica(limits.messages), 1 / 10)
   const now = () => clock.currentTimeMillisUnsafe()
-  const elapsed = () => monotonicMillis(clock)
+  const elapsed = () => monotonicTime(clock)
 
   const changes = yield* Queue.sliding<void>(1)
   /** The topics that callers can join, by key. */
@@ -431,7 +435,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   /** Makes a subscription wait until the upstream has released a unit of a limit, or until the caller's next minute. */
   const wait = ({ seat, since, topic }: Awaiting, message: string): void => {
     const own = awaiting.filter((each) => each.seat.caller === seat.caller).length
-    if (elapsed() - since < awaitedFor && own < mostAwaiting) {
+    if (millisBetween(since, elapsed()) < awaitedFor && own < mostAwaiting) {
       seat.awaited.set(topic.key, topic)
       return void awaiting.push({ seat, topic, since })
     }
@@ -534,12 +538,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         users: SharedTopic.distinctUsers(topics.values()).size,
         others,
         seats: seats.size,
-        topics: [...topics.values()].map(({ key, lastAt, phase, seats, topic, waiting }) => ({
+        topics: [...topics.values()].map(({ buffered = [], key, last, lastAt, phase, seats, topic, waiting }) => ({
           key,
           name: topic.name,
           callers: seats.size + waiting.size,
-          age: lastAt === undefined ? undefined : at - lastAt,
-          isLive: phase === "accepted"
+          age: lastAt === undefined ? undefined : millisBetween(lastAt, at),
+          isLive: phase === "accepted",
+          bytes: buffered.reduce((sum, { length }) => sum + length, last?.text.length ?? 0)
         }))
       }
     }

@@ -8,7 +8,7 @@
  * While the store of the reports is unreachable, each replica may take, beyond its last report, an equal share of what
  * was free then: {@link left}.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { addMillis, longAgo, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -124,8 +124,8 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
     ...(deadline === undefined ? {} : { deadline })
   })
   let others = alone
-  /** The time, in milliseconds, at which a replica that has not reported again since an outage has ended. */
-  let currentAt = Number.NEGATIVE_INFINITY
+  /** The time at which a replica that has not reported again since an outage has ended. */
+  let currentAt = longAgo
   return ReplicaUse.of({
     exchange: (own) =>
       state.orElse(
@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
           Effect.flatMap(decodeReports),
           Effect.zipWith(Clock.Clock, (reports, clock) => {
             // a store that was restarted without its data lacks the reports of the others at first
-            if (monotonicMillis(clock) < currentAt && reports.length < others.replicas) return others
+            if (monotonicTime(clock) < currentAt && reports.length < others.replicas) return others
             others = {
               connections: reports.reduce((sum, { connections }) => sum + connections, 0),
               subscriptions: reports.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
@@ -145,7 +145,7 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
           })
         ),
         Effect.map(Clock.Clock, (clock) => {
-          currentAt = monotonicMillis(clock) + expiresAfter
+          currentAt = addMillis(monotonicTime(clock), expiresAfter)
           others = { ...others, isCurrent: false }
           return others
         })

@@ -2,7 +2,7 @@
  * The transport of streams: WebSockets with text messages, and connections that reconnect after a loss and ping while
  * they are idle.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -177,7 +177,7 @@ const soundAfter = 10_000
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { addresses, connections, messages, onDown, onTexts, onUp, ping, transport } = options
   const clock = yield* Clock.Clock
-  const now = () => monotonicMillis(clock)
+  const now = () => monotonicTime(clock)
   const outbox = yield* Queue.unbounded<{ readonly text: string; readonly onSent: (() => void) | undefined }>()
   let isOpen = false
   let isDelayed = false
@@ -195,7 +195,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const connection = yield* transport.open(address)
     const openedAt = now()
     let receivedAt = openedAt
-    let askedAt: number | undefined
+    let askedAt: MonotonicTime | undefined
     dropped = lossRequested
     yield* Queue.clear(outbox)
     isOpen = true
@@ -205,7 +205,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.map(connection.receive, (texts) => {
         receivedAt = now()
         askedAt = undefined
-        if (receivedAt - openedAt >= soundAfter) failures = 0
+        if (millisBetween(openedAt, receivedAt) >= soundAfter) failures = 0
         onTexts(texts)
       })
     )
@@ -226,10 +226,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.sleep("1 second"),
       Effect.suspend(() => {
         const at = now()
-        if (askedAt !== undefined && at - askedAt >= answerWithin) {
+        if (askedAt !== undefined && millisBetween(askedAt, at) >= answerWithin) {
           return Effect.fail(new SocketLost({ code: 1006, reason: "silent" }))
         }
-        if (askedAt === undefined && at - receivedAt >= quietAfter) {
+        if (askedAt === undefined && millisBetween(receivedAt, at) >= quietAfter) {
           askedAt = at
           // a ping is not queued in the outbox, which may be waiting for the message limit
           messages.spend()

@@ -5,7 +5,15 @@
  * While units are free, the number of units of a caller is not limited. If none is free, units without callers are ended
  * first. Then a caller below its share takes a unit from a caller above: the newest of the caller with the most.
  */
-import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import {
+  addMillis,
+  latest,
+  longAgo,
+  millisBetween,
+  monotonicMillis,
+  type MonotonicTime,
+  monotonicTime
+} from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ReplicaUse from "./ReplicaUse.ts"
@@ -105,7 +113,9 @@ const byUser = (topics: Iterable<Topics.SharedTopic>): Map<string, Array<Topics.
 
 /** Returns the unit that has been without callers for the longest time. */
 const oldestIdle = (units: ReadonlyArray<Unit>): Unit | undefined =>
-  units.filter(isIdle).toSorted(([a], [b]) => (a?.emptySince ?? 0) - (b?.emptySince ?? 0))[0]
+  units.filter(isIdle).toSorted(([a], [b]) =>
+    monotonicMillis(a?.emptySince ?? longAgo) - monotonicMillis(b?.emptySince ?? longAgo)
+  )[0]
 
 /** The limits of a stream hub, and its state. */
 export interface Options {
@@ -237,14 +247,14 @@ const forNewcomers = (most: number): number => Math.floor(most / 10)
 export const makeMinuteBudget = (most: () => number, reserved = 0) =>
   Effect.map(Clock.Clock, (clock) => {
     const limit = (isUrgent: boolean) => most() - (isUrgent ? 0 : Math.floor(most() * reserved))
-    const now = () => monotonicMillis(clock)
+    const now = () => monotonicTime(clock)
     // times of the counted events, oldest first
-    let taken: Array<number> = []
-    let pausedUntil = Number.NEGATIVE_INFINITY
-    const byCaller = new Map<string, Array<number>>()
+    let taken: Array<MonotonicTime> = []
+    let pausedUntil = longAgo
+    const byCaller = new Map<string, Array<MonotonicTime>>()
 
-    const recent = (times: Array<number>): Array<number> => {
-      const from = now() - minute
+    const recent = (times: Array<MonotonicTime>): Array<MonotonicTime> => {
+      const from = addMillis(now(), -minute)
       return (times[0] ?? now()) > from ? times : times.filter((at) => at > from)
     }
 
@@ -261,8 +271,9 @@ export const makeMinuteBudget = (most: () => number, reserved = 0) =>
           taken.push(now())
           return Effect.void
         }
-        const free = (taken[Math.max(0, taken.length - limit(isUrgent))] ?? now()) + minute
-        return Effect.andThen(Effect.sleep(Math.max(pausedUntil, free, now() + 1) - now()), take(isUrgent))
+        const free = addMillis(taken[Math.max(0, taken.length - limit(isUrgent))] ?? now(), minute)
+        const wait = Math.max(1, millisBetween(now(), latest(pausedUntil, free)))
+        return Effect.andThen(Effect.sleep(wait), take(isUrgent))
       })
 
     /** Counts an event that a caller caused. */
@@ -278,7 +289,7 @@ export const makeMinuteBudget = (most: () => number, reserved = 0) =>
       spend: (): void => void taken.push(now()),
       /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
       exhaust: (): void => {
-        pausedUntil = now() + minute
+        pausedUntil = addMillis(now(), minute)
       },
       /** Returns the number of events that are allowed now. */
       left: (): number => left(true),

@@ -136,11 +136,11 @@ export class Frame {
    */
   readonly state: string | undefined
   /** The time at which a state was received, in milliseconds; `undefined` for other frames. */
-  readonly receivedAt: number | undefined
+  readonly receivedAt: Json.MonotonicTime | undefined
   /** The encoded bytes for the transport. They are cached when the first caller receives the frame. */
   wire: Uint8Array | undefined
 
-  constructor(text: string, topic: Topic, state?: string, receivedAt?: number) {
+  constructor(text: string, topic: Topic, state?: string, receivedAt?: Json.MonotonicTime) {
     this.text = text
     this.topic = topic
     this.state = state
@@ -427,7 +427,7 @@ export class SharedTopic {
    * confirmed.
    */
   phase: "idle" | "asked" | "accepted" | "leaving" = "idle"
-  askedAt = 0
+  askedAt = Json.longAgo
   /** The time at which the subscription was sent last. */
   resumedAt = 0
   /** Whether the upstream has ever acknowledged the topic, on any connection. */
@@ -442,7 +442,7 @@ export class SharedTopic {
    * The time of the topic's first frame, or of its acceptance if it has no initial frame; `undefined` before that time.
    */
   liveSince: number | undefined = undefined
-  lastAt: number | undefined = undefined
+  lastAt: Json.MonotonicTime | undefined = undefined
   /**
    * The time at which the topic's connection last received anything before the connection was lost; `undefined` before
    * the first loss.
@@ -466,7 +466,7 @@ export class SharedTopic {
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain = false
   /** The time, by the monotonic clock, at which the last caller left the topic. */
-  emptySince: number | undefined = undefined
+  emptySince: Json.MonotonicTime | undefined = undefined
   /** The last subscriber. It owns the topic while no one is subscribed, until the upstream has released it. */
   lastCaller = ""
 
@@ -489,7 +489,7 @@ export class TopicConnection {
   fiber: Fiber.Fiber<unknown> | undefined = undefined
   isUp = false
   /** The time at which the connection last received a message; `undefined` before the first message. */
-  heardAt: number | undefined = undefined
+  heardAt: Json.MonotonicTime | undefined = undefined
 }
 
 /** The functions of the stream hub that all seats use. */

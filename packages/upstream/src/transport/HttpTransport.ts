@@ -5,6 +5,7 @@
  * A server can quote an unknown path in responses with any status, and in any JSON field. Every response passes this
  * module before it is parsed, relayed, cached or quoted, so no later step has to handle keys.
  */
+import type { Caller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
@@ -25,6 +26,8 @@ import type { Target } from "../Upstream.ts"
 
 /** One HTTP request. Its URL is a secret: the path contains the endpoint key. */
 export interface TransportRequest {
+  /** The owner of the request: the caller to whom it is charged, or the background work that sends it. */
+  readonly owner: Caller
   readonly method: "GET" | "POST"
   readonly url: Redacted.Redacted
   readonly headers: { readonly [name: string]: string }
@@ -71,11 +74,13 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
  * @category services
  * @example
  * ```ts
+ * import { Caller } from "@trigate/domain"
  * import { HttpTransport } from "@trigate/upstream"
  * import { Console, Effect, Redacted } from "effect"
  *
  * const program = HttpTransport.HttpTransport.use(({ send }) =>
  *   send({
+ *     owner: Caller.background("example"),
  *     method: "GET",
  *     url: Redacted.make("http://localhost:8080/health/live"),
  *     headers: {},

@@ -359,4 +359,17 @@ describe("the filters in the memory of a process", () => {
       yield* set(first, "f")
       assert.strictEqual(yield* get(first), "f")
     }))
+
+  it.effect("are forgotten after five minutes, also when the system clock was set back", () =>
+    Effect.gen(function*() {
+      const { add, get } = yield* FilterStore.makeMemory
+      const filter = { caller: "a", id: "0x1" }
+      yield* TestClock.adjust("1 hour")
+      yield* add(filter, "f", 100)
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust("299 seconds")
+      assert.strictEqual(yield* get(filter), "f")
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(yield* get(filter))
+    }))
 })

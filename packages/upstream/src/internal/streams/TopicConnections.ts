@@ -5,6 +5,7 @@
  * If the venue does not accept a subscription, it closes the connection, which ends all callers' subscriptions on that
  * connection. After such a loss, the most recent subscriptions are sent one at a time, while the others resume.
  */
+import { millisBetween, type MonotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Redacted from "effect/Redacted"
@@ -100,7 +101,7 @@ export const makeFrames = (
   counts: Counts,
   deliveries: Deliveries,
   reportGap: (shared: SharedTopic, cause: string) => void,
-  { elapsed, now }: { readonly now: () => number; readonly elapsed: () => number },
+  { elapsed, now }: { readonly now: () => number; readonly elapsed: () => MonotonicTime },
   observe?: (frame: Frame) => void
 ) => {
   /**
@@ -165,13 +166,13 @@ export const makeFrames = (
       const { isFirst } = shared
       shared.isFirst = false
       if (shared.lastAt !== undefined && !isFirst) {
-        const passed = at - shared.lastAt
+        const passed = millisBetween(shared.lastAt, at)
         shared.interval = shared.interval === 0 ? passed : shared.interval * 0.8 + passed * 0.2
       }
       shared.isProven = true
       shared.silences = 0
       if (shared.topic.delivery === "state") {
-        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, now())
+        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
         shared.last = frame
         observe?.(frame)
         deliveries.toAll(shared, frame)
@@ -332,10 +333,15 @@ const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
  * Returns the topics that may have caused the loss of a connection. Returns an empty list if the upstream or the
  * gateway closed the connection for another reason.
  */
-export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
+export const young = (
+  { byRoute }: TopicConnection,
+  { code, reason }: SocketLost,
+  at: MonotonicTime
+): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []
   const suspects = [...byRoute.values()].filter((shared) =>
-    !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") && at - shared.askedAt < suspectFor
+    !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") &&
+    millisBetween(shared.askedAt, at) < suspectFor
   )
   const likely = suspects.filter(({ topic }) => !topic.isHarmless)
   return likely.length > 0 ? likely : suspects
@@ -369,8 +375,7 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
-  /** The monotonic clock, in milliseconds. */
-  readonly elapsed: () => number
+  readonly elapsed: () => MonotonicTime
   /** Runs an effect in the background, and interrupts it when the stream hub ends. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
@@ -448,12 +453,14 @@ export const make = (options: Options) => {
     connection.isUp = false
     if (!wasOpen) return lost.status === tooMany ? onRefused(connection) : undefined
     countUp(counts.reconnects, lost.reason === "silent" || lost.reason === "stale" ? lost.reason : "closed")
-    const suspects = young(connection, lost, elapsed())
+    const at = elapsed()
+    const { heardAt } = connection
+    const suspects = young(connection, lost, at)
     const culprit = findCulprit(suspects)
     for (const shared of connection.byRoute.values()) {
       if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
       shared.phase = "idle"
-      shared.lostAt = connection.heardAt
+      shared.lostAt = heardAt === undefined ? undefined : now() - millisBetween(heardAt, at)
       shared.isFirst = true
     }
     if (culprit === undefined) add(connection, suspects)
@@ -474,7 +481,7 @@ export const make = (options: Options) => {
         messages,
         onUp: () => onUp(connection),
         onTexts: (texts) => {
-          connection.heardAt = now()
+          connection.heardAt = elapsed()
           for (const text of texts) options.onText(connection, text)
           deliveries.flush()
         },
