@@ -51,7 +51,11 @@ const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
     } else if (kind === 1) {
       faults.push({ kind: "store", at: random() * 15_000, lasts: random() * 3000, losesConfirmations: random() < 0.5 })
     } else {
-      faults.push({ kind: "kill", replica: Simulation.pickBelow(random, 2), step: 1 + Simulation.pickBelow(random, 400) })
+      faults.push({
+        kind: "kill",
+        replica: Simulation.pickBelow(random, 2),
+        step: 1 + Simulation.pickBelow(random, 400)
+      })
     }
   }
   return faults
@@ -123,9 +127,15 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
     })
     const venue = yield* Venue.make({ network })
     yield* venue.run(({ trading }) =>
-      Effect.andThen(Effect.ignore(trading.depositUsd(address, "1000000")), trading.playPrices("ETH", [{ time: 0, price }]))
+      Effect.andThen(
+        Effect.ignore(trading.depositUsd(address, "1000000")),
+        trading.playPrices("ETH", [{ time: 0, price }])
+      )
     )
-    const limits = { openNotional: 500 + 100 * Simulation.pickBelow(random, 15), positionNotional: 700 + 100 * Simulation.pickBelow(random, 15) }
+    const limits = {
+      openNotional: 500 + 100 * Simulation.pickBelow(random, 15),
+      positionNotional: 700 + 100 * Simulation.pickBelow(random, 15)
+    }
     const policies = yield* Effect.orDie(
       Policy.decode({ policies: [{ name: "desk", accounts: "*", coins: ["ETH"], ...limits }] })
     )
@@ -141,17 +151,18 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
           exchange = undefined
           const scope = yield* Scope.make()
           const services = yield* Layer.build(
-            Layer.fresh(Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://venue"] }, policies })).pipe(
-              Layer.provide(RedisActionLog.layer(actions, store.access, { lease: "25 seconds" })),
-              Layer.provide(GuardDocuments.layer(documents, store.access)),
-              Layer.provide(Pipeline.layerNoDeps({ owner: local, onceDeadline: "10 seconds" })),
-              Layer.provide([
-                RateLimiter.layerUnlimited,
-                OutlierDetection.layerAlways,
-                ResponseCache.layer(),
-                Layer.succeed(HttpTransport, network.http(node))
-              ])
-            )
+            Layer.fresh(Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://venue"] }, policies }))
+              .pipe(
+                Layer.provide(RedisActionLog.layer(actions, store.access, { lease: "25 seconds" })),
+                Layer.provide(GuardDocuments.layer(documents, store.access)),
+                Layer.provide(Pipeline.layerNoDeps({ owner: local, onceDeadline: "10 seconds" })),
+                Layer.provide([
+                  RateLimiter.layerUnlimited,
+                  OutlierDetection.layerAlways,
+                  ResponseCache.layer(),
+                  Layer.succeed(HttpTransport, network.http(node))
+                ])
+              )
           ).pipe(Scope.provide(scope))
           exchange = Context.get(services, Exchange)
         }))
@@ -180,7 +191,7 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
       }
     }
 
-    const attempt = Effect.fnUntraced(function*({ body }: Signed, at = Simulation.pickBelow(random, 2)) {
+    const attempt = Effect.fnUntraced(function*({ body }: Signed, at: number = Simulation.pickBelow(random, 2)) {
       const replica = replicas[at]
       const relay = replica?.exchange()?.relay
       if (replica?.node.isAlive() !== true || relay === undefined) return "away"
@@ -200,13 +211,18 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
         ? "refused"
         : "unknown"
       reached.add(known)
-      log(replica.node.name, `${known}: ${Predicate.hasProperty(reason, "message") ? String(reason.message) : String(reason ?? "")}`)
+      log(
+        replica.node.name,
+        `${known}: ${Predicate.hasProperty(reason, "message") ? String(reason.message) : ""}`
+      )
       return known
     })
 
     const check = Effect.gen(function*() {
       const { open, position } = yield* venue.run(measure(address))
-      if (open > limits.openNotional * (1 + 1e-9)) violations.push(`open orders of ${open}, beyond ${limits.openNotional}`)
+      if (open > limits.openNotional * (1 + 1e-9)) {
+        violations.push(`open orders of ${open}, beyond ${limits.openNotional}`)
+      }
       if (position > limits.positionNotional * (1 + 1e-9)) {
         violations.push(`a position of ${position}, beyond ${limits.positionNotional}`)
       }

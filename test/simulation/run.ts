@@ -154,6 +154,10 @@ const simulate = <Fault>(scenario: Plan.Scenario<Fault>): boolean => {
   return failures.length === 0 && isComplete
 }
 
-process.exit(
-  (values.once === true ? simulate(Once.make(accounts.slice(0, 1))) : simulate(Replicas.make(accounts))) ? 0 : 1
-)
+const [first] = accounts
+const isPassed = values.guard === true && first !== undefined
+  ? simulate(Guarded.make(first))
+  : values.once === true
+  ? simulate(Once.make(accounts.slice(0, 1)))
+  : simulate(Replicas.make(accounts))
+process.exit(isPassed ? 0 : 1)

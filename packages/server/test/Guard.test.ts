@@ -1,5 +1,6 @@
 /** The guard in a gateway: no way in leads around it, an operator halts and resumes, and its file is read again. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { keys, type TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, get, post } from "@trigate/testing/Gateway"
@@ -44,7 +45,8 @@ const signed = Effect.fnUntraced(function*(action: SandboxSigner.Unsigned["actio
   return JSON.stringify(yield* Effect.orDie(SandboxSigner.signAction(key, { nonce, action })))
 })
 
-const refusalIn = (json: unknown) => ["_tag", "rule", "policy", "limit", "unit", "leg"].map((name) => JsonParts.at(json, name))
+const refusalIn = (json: unknown) =>
+  ["_tag", "rule", "policy", "limit", "unit", "leg"].map((name) => JsonParts.at(json, name))
 const tooMuch = ["PolicyViolation", "orderNotional", "desk", 1000, "USDC", 0]
 
 describe("a guarded gateway", () => {
@@ -62,9 +64,12 @@ describe("a guarded gateway", () => {
         assert.strictEqual(JsonParts.at(answer.json, "type"), "urn:trigate:problem:policy-violation")
       }
       const socket = yield* openSocket(`${url}/ws`)
-      socket.send({ method: "post", id: 1, request: { type: "action", payload: JSON.parse(body) } })
+      socket.send({ method: "post", id: 1, request: { type: "action", payload: Encoding.of(body).valueOrUndefined } })
       const frame = yield* Effect.promise(() => socket.next("post"))
-      assert.match(frame.text, /"status":"err","response":"PolicyViolation: The notional of the order is [0-9.]+ USDC; the policy allows 1000"/u)
+      assert.match(
+        frame.text,
+        /"status":"err","response":"PolicyViolation: The notional of the order is [0-9.]+ USDC; the policy allows 1000"/u
+      )
       const { json } = yield* get(`${adminUrl}/admin/guard`)
       assert.deepStrictEqual(
         [0, 1, 2, 3].map((index) => JsonParts.at(json, "refusals", index, "violation", "rule")),
@@ -72,10 +77,16 @@ describe("a guarded gateway", () => {
       )
       assert.strictEqual(JsonParts.at(json, "policies", "policies", 0, "name"), "desk")
       // an API wallet of the account, and what the policies let pass
-      assert.deepStrictEqual(refusalIn((yield* post(`${url}/exchange`, yield* signed(order(0, "0.1"), keys.agent))).json), tooMuch)
+      assert.deepStrictEqual(
+        refusalIn((yield* post(`${url}/exchange`, yield* signed(order(0, "0.1"), keys.agent))).json),
+        tooMuch
+      )
       assert.strictEqual((yield* post(`${url}/exchange`, yield* signed(order(0, "0.001"), keys.agent))).status, 200)
       // another account
-      assert.strictEqual((yield* post(`${url}/exchange`, yield* signed(order(1, "0.5", { p: "100" }), keys.validator))).status, 200)
+      assert.strictEqual(
+        (yield* post(`${url}/exchange`, yield* signed(order(1, "0.5", { p: "100" }), keys.validator))).status,
+        200
+      )
     }))
 
   it.live("halts a coin, an account and everything, but never a cancel or an order that only reduces", () =>
@@ -100,7 +111,8 @@ describe("a guarded gateway", () => {
         const halted = yield* post(`${adminUrl}/admin/guard/halt`, JSON.stringify(target))
         assert.deepStrictEqual(JsonParts.at(halted.json, "halts"), [target])
         assert.deepStrictEqual<ReadonlyArray<number>>(yield* statuses, expected)
-        const resume = () => Effect.map(post(`${adminUrl}/admin/guard/resume`, JSON.stringify(target)), ({ json }) => json)
+        const resume = () =>
+          Effect.map(post(`${adminUrl}/admin/guard/resume`, JSON.stringify(target)), ({ json }) => json)
         assert.deepStrictEqual(yield* resume(), { resumed: true })
         assert.deepStrictEqual(yield* resume(), { resumed: false })
       }
@@ -113,7 +125,10 @@ describe("a guarded gateway", () => {
     Effect.gen(function*() {
       const file = yield* policyFile(desk)
       const { reload, url } = yield* gateway({ TRIGATE_GUARD: file })
-      const status = Effect.flatMap(signed(order(0, "0.1")), (body) => Effect.map(post(`${url}/exchange`, body), ({ status }) => status))
+      const status = Effect.flatMap(
+        signed(order(0, "0.1")),
+        (body) => Effect.map(post(`${url}/exchange`, body), ({ status }) => status)
+      )
       assert.strictEqual(yield* status, 422)
       Fs.writeFileSync(file, desk.replace("1000", "100000"))
       assert.deepStrictEqual(yield* reload({ TRIGATE_GUARD: file }), { applied: ["TRIGATE_GUARD"], needsRestart: [] })

@@ -3,8 +3,8 @@
  * stores that the replicas share.
  */
 import * as CallerKeys from "@trigate/callers/CallerKeys"
-import type { Policies } from "@trigate/domain/actions/Policy"
 import * as Quotas from "@trigate/callers/Quotas"
+import type { Policies } from "@trigate/domain/actions/Policy"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import * as Listener from "@trigate/server/requests/Listener"
 import * as SettingsSources from "@trigate/server/settings/SettingsSources"

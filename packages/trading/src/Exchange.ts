@@ -220,7 +220,7 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): LoggedAction.Set
   }
 }
 
-/** What an `Exchange` is made of. */
+/** The services from which an `Exchange` is made. */
 export interface Parts {
   readonly admission: Admission["Service"]
   readonly log: ActionLog.ActionLog["Service"]

@@ -49,7 +49,8 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
  * @category layers
  */
 export const layerNoDeps = (
-  { addresses, evm, guard, infoFreshness, mirror, network, orders, policies, staleWhenLimited, ...admission }: ChainOptions
+  { addresses, evm, guard, infoFreshness, mirror, network, orders, policies, staleWhenLimited, ...admission }:
+    ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses).pipe(

@@ -88,7 +88,8 @@ export const settings = {
   guard: Setting.optional("TRIGATE_GUARD", FileName, {
     group: "Relaying",
     isPublic: true,
-    meaning: "file with the policies by which signed actions are refused before they are sent; it is read again with the settings",
+    meaning:
+      "file with the policies by which signed actions are refused before they are sent; it is read again with the settings",
     takes: "the path of a .yaml, .toml or .json file"
   }, "unset: no policies"),
   watchAccounts: Setting.list(

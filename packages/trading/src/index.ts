@@ -102,11 +102,20 @@ export * as Admission from "./admission/Admission.ts"
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
-/** The guard: lets a signed action pass only if the policies of its account allow it. */
+/**
+ * The guard: lets a signed action pass only if the policies of its account allow it, and reserves the possible
+ * effect of the action before its first byte is sent.
+ */
 export * as Guard from "./guard/Guard.ts"
 
-/** Where guards keep what outlives a process and what replicas share: halts and reservations; also in Redis. */
+/**
+ * The store that guards of several replicas share, and that outlives a process: the halts, and the reservations of each
+ * account. It stores documents by key, and replaces a document only if no other process has replaced it before.
+ */
 export * as GuardStore from "./guard/GuardStore.ts"
+
+/** The store of guards in a Redis that replicas share. */
+export * as GuardStoreRedis from "./guard/GuardStoreRedis.ts"
 
 /** The store of guards in a SQL database, SQLite or Postgres. */
 export * as GuardStoreSql from "./guard/GuardStoreSql.ts"

@@ -29,7 +29,7 @@ const limitText = (limit: unknown): string =>
     : Array.isArray(limit)
     ? limit.join(", ")
     : Predicate.isObject(limit)
-    ? Object.entries(limit).map(([name, each]) => `${name} ${each}`).join(", ")
+    ? Object.entries(limit).map(([name, each]) => `${name} ${String(each)}`).join(", ")
     : String(limit)
 
 const accountsText = ({ accounts, callers }: Policy): string =>
@@ -65,7 +65,11 @@ const judge = Effect.fnUntraced(function*(body: Uint8Array) {
 
 const check = Command.make("check", {
   file,
-  action: Output.textFlag("action", "path", "Judge this signed JSON body of POST /exchange; nothing is sent to the venue"),
+  action: Output.textFlag(
+    "action",
+    "path",
+    "Judge this signed JSON body of POST /exchange; nothing is sent to the venue"
+  ),
   caller: Output.textFlag("caller", "name", "Judge the action as sent by the caller with this name"),
   network: Output.network,
   gateway: GatewayAccess.gatewayFlag
@@ -104,7 +108,7 @@ const check = Command.make("check", {
 const where = { ...Target.files, admin: Target.adminFlag }
 
 /** Returns the function that calls a gateway's admin routes: those at `--admin`, or of the gateway that commands call. */
-const gatewayOf = (admin: Option.Option<string>) =>
+const connectAdmin = (admin: Option.Option<string>) =>
   Effect.flatMap(
     Option.match(admin, { onNone: () => GatewayAccess.usualAddress, onSome: Effect.succeed }),
     (address) => Target.admin("guard", address)
@@ -120,7 +124,11 @@ const statusText = ({ accounts, halts, policies, refusals }: Guard.Status): stri
     ...(accounts.length === 0 ? [] : [
       "",
       Output.rows(
-        [Output.left("ACCOUNT"), Output.left("POLICIES"), ...["ORDERS/MIN", "RESERVED", "OPEN", "TOTAL"].map(Output.right)],
+        [
+          Output.left("ACCOUNT"),
+          Output.left("POLICIES"),
+          ...["ORDERS/MIN", "RESERVED", "OPEN", "TOTAL"].map(Output.right)
+        ],
         accounts.map(({ account, notional, orders, policies, reserved }) => [
           account,
           policies.join(", "),
@@ -134,21 +142,27 @@ const statusText = ({ accounts, halts, policies, refusals }: Guard.Status): stri
     ]),
     ...(refusals.length === 0 ? [] : ["", "Latest refusals"]),
     ...refusals.slice(0, maxRefusals).map(({ actionType, caller, time, violation }) =>
-      `  ${DateTime.formatIso(DateTime.makeUnsafe(time))} ${violation.rule}: ${actionType} by ${caller}: ${violation.message}`
+      `  ${
+        DateTime.formatIso(DateTime.makeUnsafe(time))
+      } ${violation.rule}: ${actionType} by ${caller}: ${violation.message}`
     )
   ].join("\n")
 
 const maxRefusals = 10
 
-const status = Command.make("status", { ...where, json: Output.booleanFlag("json", "As JSON") }, ({ admin, json }) =>
-  Effect.gen(function*() {
-    const found = yield* (yield* gatewayOf(admin))(Admin.guard())
-    yield* json ? Output.printJson(found) : Output.printText(statusText(found))
-  })).pipe(
-    Command.provide(FetchHttpClient.layer),
-    Command.withDescription("Print the policies of a running gateway, the use of their limits, halts and refusals"),
-    Command.withExamples([{ command: "trigate guard status" }])
-  )
+const status = Command.make(
+  "status",
+  { ...where, json: Output.booleanFlag("json", "As JSON") },
+  ({ admin, json }) =>
+    Effect.gen(function*() {
+      const found = yield* (yield* connectAdmin(admin))(Admin.guard())
+      yield* json ? Output.printJson(found) : Output.printText(statusText(found))
+    })
+).pipe(
+  Command.provide(FetchHttpClient.layer),
+  Command.withDescription("Print the policies of a running gateway, the use of their limits, halts and refusals"),
+  Command.withExamples([{ command: "trigate guard status" }])
+)
 
 const target = {
   account: Output.addressFlag("account").pipe(Flag.optional, Flag.withDescription("Only the actions of this account")),
@@ -158,7 +172,7 @@ const target = {
 
 type Target = Command.Command.Config.Infer<typeof target>
 
-const targetOf = ({ account, all, coin }: Target): Effect.Effect<HaltTarget, Output.UsageFault> => {
+const readTarget = ({ account, all, coin }: Target): Effect.Effect<HaltTarget, Output.UsageFault> => {
   const given = [
     ...Option.toArray(Option.map(account, (account): HaltTarget => ({ account }))),
     ...Option.toArray(Option.map(coin, (coin): HaltTarget => ({ coin }))),
@@ -172,19 +186,21 @@ const targetOf = ({ account, all, coin }: Target): Effect.Effect<HaltTarget, Out
 
 const halt = Command.make("halt", { ...where, ...target }, ({ admin, ...given }) =>
   Effect.gen(function*() {
-    const stopped = yield* targetOf(given)
-    yield* (yield* gatewayOf(admin))(Admin.haltGuard(stopped))
+    const stopped = yield* readTarget(given)
+    yield* (yield* connectAdmin(admin))(Admin.haltGuard(stopped))
     yield* Output.printText(`Halted: ${targetText(stopped)}. Cancels and reduce-only orders still pass`)
   })).pipe(
     Command.provide(FetchHttpClient.layer),
-    Command.withDescription("Stop trading through a running gateway at once; cancels and reduce-only orders still pass"),
+    Command.withDescription(
+      "Stop trading through a running gateway at once; cancels and reduce-only orders still pass"
+    ),
     Command.withExamples([{ command: "trigate guard halt --all" }, { command: "trigate guard halt --coin BTC" }])
   )
 
 const resume = Command.make("resume", { ...where, ...target }, ({ admin, ...given }) =>
   Effect.gen(function*() {
-    const stopped = yield* targetOf(given)
-    const { resumed } = yield* (yield* gatewayOf(admin))(Admin.resumeGuard(stopped))
+    const stopped = yield* readTarget(given)
+    const { resumed } = yield* (yield* connectAdmin(admin))(Admin.resumeGuard(stopped))
     yield* Output.printText(resumed ? `Resumed: ${targetText(stopped)}` : `There was no halt of ${targetText(stopped)}`)
   })).pipe(
     Command.provide(FetchHttpClient.layer),
@@ -194,6 +210,8 @@ const resume = Command.make("resume", { ...where, ...target }, ({ admin, ...give
 
 /** `trigate guard`. */
 export const command = Command.make("guard").pipe(
-  Command.withDescription("Check policies for signed actions, print the use of their limits, and halt or resume trading"),
+  Command.withDescription(
+    "Check policies for signed actions, print the use of their limits, and halt or resume trading"
+  ),
   Command.withSubcommands([check, status, halt, resume])
 )

@@ -7,6 +7,7 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { Address } from "../encoding/Encoding.ts"
@@ -18,7 +19,7 @@ import * as Setting from "../Setting.ts"
 import { isActionType } from "./Action.ts"
 
 /**
- * The actions that always pass, whatever a policy says: they remove orders or do nothing. They are neither counted nor
+ * The actions that pass under every policy: they remove orders or do nothing. They are neither counted nor
  * delayed.
  */
 export const harmlessActions: ReadonlySet<string> = new Set([
@@ -59,13 +60,8 @@ const TimeOfDay = Schema.String.check(
   Schema.isPattern(/^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/u, { expected: "a time of day like 08:00" })
 )
 
-const isZone = (zone: string): boolean => {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone !== ""
-  } catch {
-    return false
-  }
-}
+const isZone = (zone: string): boolean =>
+  Result.isSuccess(Result.try(() => new Intl.DateTimeFormat("en", { timeZone: zone })))
 
 const Zone = Schema.String.check(
   Schema.makeFilter((zone) => isZone(zone) ? undefined : "Expected a time zone like UTC or Europe/Zurich")
@@ -125,7 +121,9 @@ export const rules = {
     about("the highest notional of all orders that rest or are on their way, without reduce-only orders")
   ),
   positionNotional: Schema.optionalKey(Schema.Union([Amount, Schema.Record(Schema.String, Amount)])).annotateKey(
-    about("the highest notional of a position if all of its orders fill: one amount, or an amount per coin (`*`: others)")
+    about(
+      "the highest notional of a position if all of its orders fill: one amount, or an amount per coin (`*`: others)"
+    )
   ),
   totalNotional: Schema.optionalKey(Amount).annotateKey(
     about("the highest notional of all positions together if all orders fill")
@@ -201,7 +199,7 @@ export const select = ({ policies }: Policies, account: string, caller: string):
     covers(policy, account) && (policy.callers === undefined || policy.callers.some((each) => caller === `key:${each}`))
   )
 
-/** What a halt stops: every action, the actions of an account, or orders in a coin. */
+/** The scope of a halt: every action, the actions of an account, or orders in a coin. */
 export const HaltTarget = Schema.Union([
   Schema.Struct({ account: Address }),
   Schema.Struct({ coin: Schema.NonEmptyString.check(Schema.isMaxLength(64)) }),

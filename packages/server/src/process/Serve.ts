@@ -134,7 +134,9 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
 const describeGuard = ({ guard, policies }: Decoded): ReadonlyArray<string> => {
   if (policies === undefined) return []
   const count = policies.policies.length
-  const others = policies.otherAccounts === "refuse" ? "actions of other accounts are refused" : "actions of other accounts pass"
+  const others = policies.otherAccounts === "refuse"
+    ? "actions of other accounts are refused"
+    : "actions of other accounts pass"
   return [`  guard: ${count} ${count === 1 ? "policy" : "policies"} in ${Option.getOrElse(guard, () => "")}; ${others}`]
 }
 

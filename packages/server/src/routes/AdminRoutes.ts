@@ -131,7 +131,7 @@ const orReplicaFault = <A>(self: Effect.Effect<A, SharedStoreUnreachable>) =>
     new UpstreamUnavailable({
       upstream: "guard-store",
       attempts: 1,
-      detail: `Done on this replica; the other replicas cannot be told yet, because the store is unreachable: ${detail}`
+      detail: `Done on this replica; the other replicas do not know it yet, because the store is unreachable: ${detail}`
     }))
 
 const usualOverlap = Duration.days(1)

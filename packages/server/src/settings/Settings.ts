@@ -5,13 +5,13 @@
  * This table collects all settings. The flags, the settings file, `--help` and docs/configuration.md are derived from
  * it.
  */
+import type { Policies } from "@trigate/domain/actions/Policy"
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { families } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Setting from "@trigate/domain/unstable/Setting"
 import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
-import type { Policies } from "@trigate/domain/actions/Policy"
 import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
 import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"

@@ -6,9 +6,9 @@
  * the value, which may contain an endpoint key.
  */
 import type { SettingValue } from "@trigate/api/unstable/AdminApi"
+import * as Policy from "@trigate/domain/actions/Policy"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { closestWord } from "@trigate/domain/errors/Problem"
-import * as Policy from "@trigate/domain/actions/Policy"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -242,7 +242,8 @@ export const readPolicies = Effect.fnUntraced(function*(file: string) {
       new SettingsError({
         setting: settings.guard.env,
         message: `${file} is not valid: ${
-          errors.slice(0, maxMistakes).map(({ message, path }) => `${path.join(".") || "the document"}: ${message}`).join("; ")
+          errors.slice(0, maxMistakes).map(({ message, path }) => `${path.join(".") || "the document"}: ${message}`)
+            .join("; ")
         }${errors.length > maxMistakes ? `; and ${errors.length - maxMistakes} more` : ""}`
       })
   )

@@ -10,7 +10,8 @@ import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
-import * as GuardStore from "@trigate/trading/guard/GuardStore"
+import type * as GuardStore from "@trigate/trading/guard/GuardStore"
+import * as GuardStoreRedis from "@trigate/trading/guard/GuardStoreRedis"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
@@ -334,12 +335,15 @@ export const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.
 export const guardStore = (settings: Settings, redis: SharedBy): Layer.Layer<GuardStore.GuardStore> | undefined => {
   const { network } = settings
   if (Option.isSome(redis)) {
-    return Layer.provide(GuardStore.layerRedis({ prefix: `trigate:{guard:${network}}:` }), redis.value)
+    return Layer.provide(GuardStoreRedis.layer({ prefix: `trigate:{guard:${network}}:` }), redis.value)
   }
   const database = findDatabase(settings)
   return Option.isNone(database) ? undefined : Layer.provide(
     Layer.unwrap(
-      Effect.map(Effect.promise(() => import("@trigate/trading/guard/GuardStoreSql")), ({ layer }) => layer({ network }))
+      Effect.map(
+        Effect.promise(() => import("@trigate/trading/guard/GuardStoreSql")),
+        ({ layer }) => layer({ network })
+      )
     ),
     layerDatabase(database.value, "create")
   )

@@ -312,6 +312,7 @@ export const makeDriver = ({ current }: Store, access: Access.Access): RateLimit
  * @category layers
  * @example
  * ```ts
+ * import * as Encoding from "@trigate/domain/encoding/Encoding"
  * import * as Access from "@trigate/simulation/stores/Access"
  * import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
  * import { RateLimiter } from "@trigate/upstream"
@@ -319,7 +320,7 @@ export const makeDriver = ({ current }: Store, access: Access.Access): RateLimit
  *
  * const replica = RedisRateLimits.layer(RedisRateLimits.make(), Access.direct, { "trading-api": 1200 })
  *
- * const program = RateLimiter.RateLimiter.use(({ pacerOf }) => Console.log(pacerOf("trading-api")?.isSpent(0)))
+ * const program = RateLimiter.RateLimiter.use(({ pacerOf }) => Console.log(pacerOf("trading-api")?.isSpent(Encoding.longAgo)))
  *
  * await Effect.runPromise(Effect.provide(program, replica))
  * ```

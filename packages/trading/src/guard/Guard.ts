@@ -1,6 +1,6 @@
 /**
- * The guard: lets a signed action pass only if the policies of its account allow it, and reserves what the action can
- * lead to before its first byte is sent.
+ * The guard: lets a signed action pass only if the policies of its account allow it, and reserves the possible
+ * effect of the action before its first byte is sent.
  *
  * Decisions are made one at a time, so actions that race cannot exceed a limit together. A reservation ends when the
  * outcome of its action is known and the account's state was read again afterwards. An action of unknown outcome
@@ -51,8 +51,8 @@ export interface AccountUse {
 }
 
 /** A refusal of the guard. */
-export interface Refusal {
-  /** Wall time in milliseconds. */
+export interface GuardRefusal {
+  /** When the action was refused, in milliseconds since 1970. */
   readonly time: number
   readonly violation: PolicyViolation
   readonly caller: string
@@ -64,7 +64,7 @@ export interface Status {
   readonly policies: Policy.Policies
   readonly halts: ReadonlyArray<Policy.HaltTarget>
   readonly accounts: ReadonlyArray<AccountUse>
-  readonly refusals: ReadonlyArray<Refusal>
+  readonly refusals: ReadonlyArray<GuardRefusal>
 }
 
 /** The queries that the guard sends. */
@@ -98,17 +98,17 @@ export type Queries =
  */
 export class Guard extends Context.Service<Guard, {
   /**
-   * Lets an action pass and reserves what it can lead to, or fails with the rule that refuses it. Returns `undefined` if
+   * Lets an action pass and reserves its possible effect, or fails with the rule that refuses it. Returns `undefined` if
    * no policy applies to the action.
    */
   readonly reserve: (admitted: Admitted) => Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation>
-  /** Like `reserve`, without a reservation: what the guard would say now. */
+  /** Like `reserve`, without a reservation. */
   readonly check: (admitted: Admitted) => Effect.Effect<void, PolicyViolation>
   /** Replaces the policies at once. Reservations and rates stay. */
   readonly replace: (policies: Policy.Policies) => Effect.Effect<void>
   /**
    * Stops actions until `resume`. Actions that only reduce risk still pass. Fails if the store of the replicas cannot be
-   * reached: this replica has halted, and tells the others when it can.
+   * reached: this replica has halted, and the others follow when the store can be reached.
    */
   readonly halt: (target: Policy.HaltTarget) => Effect.Effect<void, SharedStoreUnreachable>
   /** Ends a halt. Returns whether there was one. Fails like `halt`. */
@@ -142,11 +142,11 @@ const { settleFor } = GuardedAccounts
 
 const isViolation = Schema.is(PolicyViolation)
 
-/** Formats what a halt stops: an account, a coin, or `all`. */
+/** Formats the scope of a halt: an account, a coin, or `all`. */
 export const printTarget = (target: Policy.HaltTarget): string =>
   "account" in target ? target.account.toLowerCase() : "coin" in target ? target.coin : "all"
 
-/** What the guard needs besides policies. */
+/** The policies, and the services from which the guard reads. */
 export interface Options {
   readonly policies: Policy.Policies
   readonly info: Queries
@@ -168,9 +168,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const haltChanges = new Map<string, Policy.HaltTarget | undefined>()
   /** False until the halts that were made before this process started are known. */
   let areHaltsKnown = store === undefined
-  let refusals: ReadonlyArray<Refusal> = []
+  let refusals: ReadonlyArray<GuardRefusal> = []
   let { policies } = options
-  const now = () => Encoding.monotonicMillis(clock)
+  const now = () => Encoding.monotonicMillis(Encoding.monotonicTime(clock))
 
   const refuse = (violation: Rules.Violation, account?: Encoding.Address, policy?: string): PolicyViolation =>
     new PolicyViolation({
@@ -197,17 +197,18 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     readonly needsState: boolean
   }
 
-  /** What the guard knows of an action: enough to judge it, that it passes or is refused, or what has to be read first. */
+  /** The result of a look at an action: it passes, is refused, can be judged, or needs a read first. */
   type Looked =
     | { readonly _tag: "Passes" }
     | { readonly _tag: "Refused"; readonly violation: PolicyViolation }
     | { readonly _tag: "Ready"; readonly prepared: Prepared }
     | { readonly _tag: "Missing"; readonly what: Reading; readonly read: Effect.Effect<void> }
 
-  /** What the guard reads, in this order, and at most once for an action. */
+  /** The reads of the guard, in this order, and at most once for an action. */
   type Reading = "role" | "names" | "prices" | "state"
 
-  const isIdle = (): boolean => policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
+  const isIdle = (): boolean =>
+    policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
 
   const halted = (action: GuardedAction.GuardedAction, account: string): Rules.Violation | undefined => {
     if (Rules.isReducing(action)) return undefined
@@ -219,7 +220,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const stopped = ["all", account, ...coins].find((each) => halts.has(each))
     return stopped === undefined ? undefined : {
       rule: "halt",
-      detail: stopped === "all" ? "Trading is halted by the operator" : `Trading of ${stopped} is halted by the operator`
+      detail: stopped === "all"
+        ? "Trading is halted by the operator"
+        : `Trading of ${stopped} is halted by the operator`
     }
   }
 
@@ -229,7 +232,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /** Returns the account of a signer, and whether it is known at the moment. */
-  const roleOf = (signer: Encoding.Address) => {
+  const findRole = (signer: Encoding.Address) => {
     const known = roles.get(signer)
     return known !== undefined && known.until > now() ? known : undefined
   }
@@ -243,7 +246,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   ): Looked => {
     const { actionType, signer } = admitted
     if (signer === undefined) {
-      return refused({ rule: "signature", detail: "The signature recovers to nobody, so no policy can be selected" })
+      return refused({
+        rule: "signature",
+        detail: "No signer can be recovered from the signature, so no policy can be selected"
+      })
     }
     if (action === undefined) {
       return refused({
@@ -252,7 +258,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       })
     }
     const isOwn = action.multiSigUser !== undefined || action.isSignedByAccount
-    const role = isOwn ? { account: action.multiSigUser ?? signer } : roleOf(signer)
+    const role = isOwn ? { account: action.multiSigUser ?? signer } : findRole(signer)
     if (role === undefined) {
       if (!tried.has("role")) return { _tag: "Missing", what: "role", read: Effect.ignore(readRole(signer)) }
       return Rules.isReducing(action)
@@ -272,10 +278,18 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       ? Policy.select(policies, address, caller)
       : [...new Set(both.flatMap((each) => Policy.select(policies, each, caller)))]
     if (selected.length === 0) {
-      if (policies.otherAccounts === "refuse") return refused({ rule: "account", detail: "No policy names this account" }, address)
+      if (policies.otherAccounts === "refuse") {
+        return refused({ rule: "account", detail: "No policy names this account" }, address)
+      }
       if (halts.size === 0) return { _tag: "Passes" }
     }
-    const prepared = { admitted, action, account: accounts.find(address), selected, needsState: selected.some(Rules.needsState) }
+    const prepared = {
+      admitted,
+      action,
+      account: accounts.find(address),
+      selected,
+      needsState: selected.some(Rules.needsState)
+    }
     return lookAtMarkets(prepared, tried) ?? { _tag: "Ready", prepared }
   }
 
@@ -336,7 +350,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return undefined
   }
 
-  /** Judges an action that may be sent again: what an earlier attempt has reserved is not counted twice. */
+  /** Judges an action that may be sent again: the reservation of an earlier attempt is not counted twice. */
   const decideAgain = (prepared: Prepared): PolicyViolation | undefined =>
     accounts.without(prepared.account, prepared.admitted.fingerprint, () => decide(prepared))
 
@@ -349,11 +363,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return yield* violation
   })
 
-  /** Reserves what an action can lead to. */
+  /** Reserves the possible effect of an action. */
   const hold = ({ account, action, admitted, needsState }: Prepared): GuardedAccounts.Reservation =>
     accounts.hold(account, admitted, needsState ? Rules.ordersIn(action, markets) : [], action.legs.length)
 
-  /** Reads what is missing, until the action can be judged. */
+  /** Reads until the action can be judged. */
   const lookUp = Effect.fnUntraced(function*(
     admitted: Admitted,
     action: GuardedAction.GuardedAction | undefined,
@@ -378,21 +392,23 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       violation = decideAgain(prepared)
     }
     if (violation === undefined || account.reservations.entries.size === 0) return violation
-    // by then, the effects of what was just sent are in the account's state
+    // by then, the account's state contains the effects of the latest actions
     yield* Effect.forkIn(Effect.delay(accounts.refresh(account, now() + settleFor), settleFor), scope)
-    return new PolicyViolation({ ...violation, retryAfter: Math.ceil(settleFor / 1000) + 1 })
+    return new PolicyViolation(Object.assign({}, violation, { retryAfter: Math.ceil(settleFor / 1000) + 1 }))
   })
 
   const dependsOnState = ({ needsState }: Prepared, { rule }: PolicyViolation): boolean =>
     needsState && Rules.stateRules.has(rule)
 
-  /** Reserves what an action can lead to in the store that replicas share, or refuses it. */
+  /** Reserves the possible effect of an action in the store that replicas share, or refuses the action. */
   const holdShared = Effect.fnUntraced(function*(prepared: Prepared, shared: GuardStore.GuardStore["Service"]) {
     const { account, selected } = prepared
     const judged = accounts.holdShared(account, shared, () => decideAgain(prepared), () => hold(prepared))
     const detail = "The store that the replicas share cannot be reached, so nothing can be reserved"
-    const orRefusal = Effect.orElseSucceed(judged, () =>
-      refuse({ rule: "store", retryAfter: 1, detail }, account.address, selected[0]?.name))
+    const orRefusal = Effect.orElseSucceed(
+      judged,
+      () => refuse({ rule: "store", retryAfter: 1, detail }, account.address, selected[0]?.name)
+    )
     const held = yield* orRefusal
     if (!isViolation(held)) {
       if (prepared.needsState) accounts.refreshSoon(account)
@@ -404,14 +420,14 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return isViolation(last) ? yield* last : last
   })
 
-  /** Judges an action, and reserves what it can lead to if it passes. */
+  /** Judges an action, and reserves its possible effect if it passes. */
   const conclude = (looked: Exclude<Looked, { readonly _tag: "Missing" }>, admitted: Admitted, isDryRun: boolean) => {
     const fail = (violation: PolicyViolation) => isDryRun ? Effect.fail(violation) : record(violation, admitted)
     if (looked._tag === "Passes") return Effect.undefined
     if (looked._tag === "Refused") return fail(looked.violation)
     const { prepared } = looked
     if (store !== undefined && !isDryRun && prepared.selected.length > 0) {
-      return Effect.catch(holdShared(prepared, store), fail)
+      return holdShared(prepared, store).pipe(Effect.catch(fail))
     }
     // nothing can happen between a decision and its reservation
     const pass = () => isDryRun ? undefined : hold(prepared)
@@ -421,11 +437,17 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       return Effect.succeed(pass())
     }
     return dependsOnState(prepared, violation)
-      ? Effect.flatMap(judgeAnew(prepared, violation), (again) => again === undefined ? Effect.succeed(pass()) : fail(again))
+      ? Effect.flatMap(
+        judgeAnew(prepared, violation),
+        (again) => again === undefined ? Effect.succeed(pass()) : fail(again)
+      )
       : fail(violation)
   }
 
-  const judge = (admitted: Admitted, isDryRun: boolean): Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation> =>
+  const judge = (
+    admitted: Admitted,
+    isDryRun: boolean
+  ): Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation> =>
     Effect.contextWith((context: Context.Context<never>) => {
       const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
       if (isIdle() || Policy.harmlessActions.has(type)) return Effect.undefined
@@ -437,7 +459,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         : conclude(looked, admitted, isDryRun)
     })
 
-  const useOf = (account: GuardedAccounts.GuardedAccount): AccountUse => {
+  const measureUse = (account: GuardedAccounts.GuardedAccount): AccountUse => {
     const { address, reservations, view } = account
     const exposure = accounts.exposure(account)
     const entries = [...reservations.entries.values()]
@@ -515,7 +537,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     status: Effect.sync(() => ({
       policies,
       halts: [...halts.values()],
-      accounts: [...accounts.all()].map(useOf),
+      accounts: [...accounts.all()].map(measureUse),
       refusals
     }))
   })

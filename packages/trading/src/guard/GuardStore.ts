@@ -1,14 +1,11 @@
 /**
- * Where guards keep what outlives a process and what replicas share: the halts, and for each account what was reserved.
- * A store knows documents by key and nothing of their content; a document is replaced only if nobody replaced it before.
+ * The store that guards of several replicas share, and that outlives a process: the halts, and the reservations of each
+ * account. It stores documents by key, and replaces a document only if no other process has replaced it before.
  */
-import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import { within } from "@trigate/stores/unstable/SharedStore"
+import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Redis from "effect/persistence/Redis"
-import * as Schema from "effect/Schema"
 
 /** A stored text, and the number of times that it was replaced. */
 export interface Document {
@@ -31,9 +28,9 @@ export interface Documents<E> {
 export const haltsKey = "halts"
 
 /** The time after which a document that is not replaced ceases to exist, in milliseconds. */
-export const keptFor = 86_400_000
+export const storedFor = 86_400_000
 
-/** The longest wait for a store; a guard then refuses what it cannot reserve. */
+/** The longest wait for a store; a guard then refuses the action. */
 const deadline = "500 millis"
 
 /**
@@ -41,6 +38,18 @@ const deadline = "500 millis"
  *
  * @since 0.1.0
  * @category services
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { GuardStore, GuardStoreRedis } from "@trigate/trading"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * // the halts of all replicas, as one text
+ * export const program = GuardStore.GuardStore.use(({ get }) => get("halts")).pipe(
+ *   Effect.flatMap((document) => Console.log(document?.text)),
+ *   Effect.provide(Layer.provide(GuardStoreRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" })))
+ * )
+ * ```
  */
 export class GuardStore extends Context.Service<GuardStore, Documents<SharedStoreUnreachable>>()(
   "@trigate/trading/guard/GuardStore"
@@ -56,59 +65,3 @@ export const make = <E>({ get, put }: Documents<E>): GuardStore["Service"] => {
     put: (key, version, text) => bounded(put(key, version, text))
   })
 }
-
-const getScript = Redis.script((key: string) => [key], {
-  numberOfKeys: 1,
-  lua: "return redis.call('HMGET', KEYS[1], 'version', 'text')"
-}).withReturnType<unknown>()
-
-const putScript = Redis.script(
-  (key: string, version: number, text: string, ttl: number) => [key, version, text, ttl],
-  {
-    numberOfKeys: 1,
-    lua: `if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'text', ARGV[2])
-if ARGV[3] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-return 1`
-  }
-).withReturnType<unknown>()
-
-const decodeFound = Schema.decodeUnknownEffect(Schema.Tuple([Schema.NullOr(Schema.String), Schema.NullOr(Schema.String)]))
-
-/** The prefix of the keys in Redis. */
-export interface RedisOptions {
-  /** Guards with the same prefix share their state. Default: `trigate:{guard}:`. */
-  readonly prefix?: string
-}
-
-/**
- * Provides the store in the Redis of the context.
- *
- * @since 0.1.0
- * @category layers
- * @example
- * ```ts
- * import { NodeRedis } from "@effect/platform-node"
- * import { GuardStore } from "@trigate/trading"
- * import { Layer } from "effect"
- *
- * export const shared = Layer.provide(GuardStore.layerRedis(), NodeRedis.layer({ url: "redis://localhost:6379" }))
- * ```
- */
-export const layerRedis = (
-  { prefix = "trigate:{guard}:" }: RedisOptions = {}
-): Layer.Layer<GuardStore, never, Redis.Redis> =>
-  Layer.effect(
-    GuardStore,
-    Effect.map(Redis.Redis, (redis) => {
-      const getHash = redis.eval(getScript)
-      const putHash = redis.eval(putScript)
-      return make({
-        get: (key) =>
-          Effect.map(Effect.flatMap(getHash(prefix + key), decodeFound), ([version, text]) =>
-            version === null || text === null ? undefined : { version: Number(version), text }),
-        put: (key, version, text) =>
-          Effect.map(putHash(prefix + key, version, text, key === haltsKey ? 0 : keptFor), (done) => done === 1)
-      })
-    })
-  )

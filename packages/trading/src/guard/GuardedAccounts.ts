@@ -1,5 +1,5 @@
 /**
- * The accounts that the guard protects: their positions and open orders as the venue reports them, and what was reserved
+ * The accounts that the guard protects: their positions and open orders as the venue reports them, and the reservations
  * for actions whose effect the venue does not report yet.
  */
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
@@ -29,7 +29,7 @@ export type Queries = Pick<
   "clearinghouseState" | "frontendOpenOrders" | "relay" | "spotClearinghouseState"
 >
 
-/** What an action that passed can lead to, until {@link Reservation.end} and a later read of the account's state. */
+/** The possible effect of an action that passed, until {@link Reservation.end} and a later read of the account's state. */
 export interface Reservation {
   /** Ends the reservation by the settlement of the attempt, or by the fact that nothing was sent. Only the first call counts. */
   readonly end: (settlement: Settlement | "notSent") => void
@@ -105,12 +105,12 @@ const fixed = (priceOf: (market: Markets.GuardedMarket) => number): (market: Mar
   }
 }
 
-/** What the accounts are read with and kept in. */
+/** The services from which the accounts are read, and the store of their reservations. */
 export interface Options {
   readonly info: Queries
   readonly log: Pick<ActionLog["Service"], "find">
   readonly markets: Markets.Markets
-  /** The store that replicas share; `undefined` if reservations are kept in this process. */
+  /** The store that replicas share; `undefined` if reservations stay in this process. */
   readonly store: GuardStore["Service"] | undefined
 }
 
@@ -120,7 +120,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   const scope = yield* Effect.scope
   const fork = Effect.runForkWith(yield* Effect.context())
   const accounts = new Map<string, GuardedAccount>()
-  const now = () => Encoding.monotonicMillis(clock)
+  const now = () => Encoding.monotonicMillis(Encoding.monotonicTime(clock))
   // replicas count in the same seconds, one process counts by a clock that only moves forward
   const second = () => Math.floor((store === undefined ? now() : clock.currentTimeMillisUnsafe()) / 1000)
   const run = (effect: Effect.Effect<void>): void => void Fiber.runIn(fork(effect), scope)
@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     return account
   }
 
-  const priceOf = ({ view }: GuardedAccount) => (market: Markets.GuardedMarket): number =>
+  const findPrice = ({ view }: GuardedAccount) => (market: Markets.GuardedMarket): number =>
     markets.mid(market) ?? view?.values.get(market.coin) ?? 0
 
   /** Adds the orders of a reservation to the exposure, or removes them, at the prices with which the exposure was made. */
@@ -161,14 +161,14 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     entry.exposure = sign < 0 ? undefined : account.exposure
   }
 
-  /** Returns what the account has and what its open and reserved orders can lead to, at the current prices. */
+  /** Returns the exposure of an account by its positions, open orders and reservations, at the current prices. */
   const exposure = (account: GuardedAccount): Rules.Exposure | undefined => {
     const { reservations, view } = account
     if (view === undefined) return undefined
     if (account.exposure !== undefined && now() - account.builtAt < refreshAfter) return account.exposure
     const made = new Rules.Exposure()
     account.exposure = made
-    account.prices = fixed(priceOf(account))
+    account.prices = fixed(findPrice(account))
     account.builtAt = now()
     for (const [market, size] of view.positions) made.setPosition(market, size)
     for (const order of view.orders) made.add(order, account.prices(order.market))
@@ -184,6 +184,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
       market: markets.ofCoin(state.coin),
       isBuy: state.side === "B",
       size: Number(state.sz) - Number(state.executedSz),
+      price: null,
       isReduceOnly: state.reduceOnly
     }))
   })
@@ -245,7 +246,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   /** Whether the account's state is too old to know the effects of actions that are no longer reserved. */
   const isBehind = ({ reservations, view }: GuardedAccount): boolean => (view?.venueTime ?? 0) < reservations.seen
 
-  /** Reads the state of an account that was not read since a time. Its age tells if it cannot be read. */
+  /** Reads the state of an account that was not read since a time. A state that cannot be read keeps its age. */
   const refresh = (account: GuardedAccount, since: number): Effect.Effect<void> =>
     account.reading.withPermits(1)(
       Effect.suspend(() =>
@@ -265,7 +266,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     run(Effect.ensuring(refresh(account, now()), done))
   }
 
-  /** Takes over what other replicas have reserved. */
+  /** Takes over the reservations of other replicas. */
   const pull = (account: GuardedAccount, shared: GuardStore["Service"]) =>
     Effect.map(shared.get(account.address), (document) => {
       account.reservations.adopt(document, now(), markets.ofCoin)
@@ -338,8 +339,8 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   }
 
   /**
-   * Judges an action by what all replicas have reserved, and reserves it for all. `judge` returns the refusal by what
-   * this process knows; it is called again after more was read.
+   * Judges an action by the reservations of all replicas, and reserves it for all. `judge` returns the refusal by the
+   * state in this process; it is called again after more was read.
    */
   const holdShared = <Refusal>(
     account: GuardedAccount,

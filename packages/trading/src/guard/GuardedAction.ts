@@ -1,4 +1,4 @@
-/** What the guard needs to know of a signed action: the account on which it acts, its orders, and where it sends funds. */
+/** The parts of a signed action that policies limit: the account on which it acts, its orders, and where it sends funds. */
 import { actionCatalog, innerAction, isActionType, type SentAction } from "@trigate/domain/actions/Action"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import { actionSchemas, type OrderRequest } from "@trigate/domain/unstable/actions/ActionSchemas"
@@ -13,8 +13,8 @@ export interface Leg {
   readonly isBuy: boolean
   /** The size in the base token. */
   readonly size: number
-  /** The limit price; for a trigger order, the worse of limit and trigger; absent if the order has no price. */
-  readonly price?: number
+  /** The limit price; for a trigger order, the worse of limit and trigger; `null` if the order has no price. */
+  readonly price: number | null
   /** Whether the order has the venue's reduce-only flag; false for spot, where the venue has no such orders. */
   readonly isReduceOnly: boolean
   /**
@@ -53,8 +53,7 @@ const firstSpot = 10_000
 const firstBuilderDex = 100_000
 const firstOutcome = 100_000_000
 
-const isPerpetual = (asset: number): boolean =>
-  asset < firstSpot || (asset >= firstBuilderDex && asset < firstOutcome)
+const isPerpetual = (asset: number): boolean => asset < firstSpot || (asset >= firstBuilderDex && asset < firstOutcome)
 
 const readOrder = ({ a, b, c, p, r, s, t }: OrderRequest, isOfPosition: boolean): Leg => {
   const limit = Number(p)
@@ -77,6 +76,7 @@ const unpriced = (asset: number, isBuy: boolean, size: string, isReduceOnly: boo
   asset,
   isBuy,
   size: Number(size),
+  price: null,
   isReduceOnly: isReduceOnly && isPerpetual(asset),
   kind: "trigger",
   hasCloid: true,

@@ -67,7 +67,10 @@ export const make = (info: Queries) => {
     byCoin.set(market.coin, market)
   }
 
-  const tokenNames = Effect.map(info.spotMeta(), ({ tokens }) => new Map(tokens.map(({ index, name }) => [index, name])))
+  const tokenNames = Effect.map(
+    info.spotMeta(),
+    ({ tokens }) => new Map(tokens.map(({ index, name }) => [index, name]))
+  )
 
   const loadPerpetuals = Effect.fnUntraced(function*(dex: string) {
     const { collateralToken, universe } = yield* info.meta({ dex })
@@ -125,11 +128,14 @@ export const make = (info: Queries) => {
   })
 
   const readOracles = (dex: string) =>
-    Effect.map(info.metaAndAssetCtxs({ dex }), ([{ universe }, contexts]) =>
-      new Map(universe.flatMap(({ name }, index) => {
-        const price = Number(contexts[index]?.oraclePx)
-        return price > 0 ? [[name, price] as const] : []
-      })))
+    Effect.map(
+      info.metaAndAssetCtxs({ dex }),
+      ([{ universe }, contexts]) =>
+        new Map(universe.flatMap(({ name }, index) => {
+          const price = Number(contexts[index]?.oraclePx)
+          return price > 0 ? [[name, price] as const] : []
+        }))
+    )
 
   const readPrices = Effect.fnUntraced(function*(dex: string, needsOracle: boolean, readAt: number) {
     const mids = Object.entries(yield* info.allMids({ dex }))
@@ -147,7 +153,8 @@ export const make = (info: Queries) => {
     find: (asset: number): GuardedMarket | undefined => markets.get(asset),
     /** Returns the market of a coin in an account's state. */
     ofCoin: (coin: string): GuardedMarket =>
-      byCoin.get(coin) ?? { coin, dex: Market.parseDex(coin), quote: usdc, ...(Market.isSpot(coin) ? { base: coin } : {}) },
+      byCoin.get(coin) ??
+        { coin, dex: Market.parseDex(coin), quote: usdc, ...(Market.isSpot(coin) ? { base: coin } : {}) },
     /** Returns the markets in which a token of an account's balances is the base token. */
     ofBase: (token: string): ReadonlyArray<GuardedMarket> => [...byCoin.values()].filter(({ base }) => base === token),
     /** Returns the mid price; `undefined` if the book is empty, or if the prices were not read yet. */
@@ -155,7 +162,7 @@ export const make = (info: Queries) => {
     oracle: ({ coin, dex }: GuardedMarket): number | undefined => prices.get(dex)?.oracles.get(coin),
     /** Returns the age of the prices of a dex in milliseconds. */
     age: (dex: string, now: number): number => now - (prices.get(dex)?.readAt ?? Number.NEGATIVE_INFINITY),
-    /** Reads the names of the assets that are not known yet. Their absence tells if they cannot be read. */
+    /** Reads the names of the assets that are not known yet. Names that cannot be read stay absent. */
     ensureNames: (assets: ReadonlyArray<number>, now: number) => Effect.ignore(ensureNames(assets, now)),
     /** Reads the names of the perpetuals of dexes, and of the spot pairs, once. */
     ensureLists: (names: Iterable<string>, now: number) =>
@@ -165,7 +172,7 @@ export const make = (info: Queries) => {
       for (const dex of names) if (isDue(dex, needsOracle, now)) return true
       return false
     },
-    /** Reads the prices of dexes that are older than a second. Their age tells if they cannot be read. */
+    /** Reads the prices of dexes that are older than a second. Prices that cannot be read keep their age. */
     ensurePrices: (names: Iterable<string>, needsOracle: boolean, now: number) =>
       Effect.forEach(
         names,

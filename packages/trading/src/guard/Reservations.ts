@@ -1,9 +1,9 @@
 /**
- * What one account has reserved: the orders of each action whose effect the account's state does not show yet, and the
+ * The reservations of one account: the orders of each action whose effect the account's state does not show yet, and the
  * new orders of the last minute.
  *
- * Replicas share reservations as one document per account. A change is applied at once, and applied again on what
- * others have written, until it is stored.
+ * Replicas share reservations as one document per account. A change is applied at once, and applied again to the
+ * documents of other replicas, until it is stored.
  */
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as Option from "effect/Option"
@@ -36,7 +36,7 @@ const Document = Schema.fromJsonString(Schema.Struct({
   entries: Schema.Array(Schema.Struct({
     id: Schema.String,
     nonce: Schema.Finite,
-    signer: Schema.optionalKey(Encoding.Address),
+    signer: Schema.NullOr(Encoding.Address),
     state: State,
     orders: Schema.Array(Order)
   }))
@@ -111,13 +111,13 @@ export class Reservations {
       entries: [...this.entries].map(([id, { nonce, orders, signer, state }]) => ({
         id,
         nonce,
-        ...(signer === undefined ? {} : { signer }),
+        signer: signer ?? null,
         state,
         orders: orders.map(({ isBuy, isReduceOnly, market, price, size }) => [
           market.coin,
           isBuy,
           size,
-          price ?? null,
+          price,
           isReduceOnly
         ])
       }))
@@ -149,12 +149,12 @@ export class Reservations {
       const earlier = known.get(id)
       this.entries.set(id, {
         nonce,
-        signer,
+        signer: signer ?? undefined,
         orders: earlier?.orders ?? orders.map(([coin, isBuy, size, price, isReduceOnly]) => ({
           market: marketOf(coin),
           isBuy,
           size,
-          ...(price === null ? {} : { price }),
+          price,
           isReduceOnly
         })),
         isOwn: earlier?.isOwn === true,

@@ -1,6 +1,6 @@
 /**
- * The rules of a policy: pure functions of an action, the markets, the account's state and what is on its way. The first
- * rule that refuses an action names what it measured.
+ * The rules of a policy: pure functions of an action, the markets, the account's state and its reservations. The first
+ * rule that refuses an action states its measurement.
  *
  * The exposure of an account is counted as if every order fills: notional = size x the higher of limit price and mid
  * price. Orders with the venue's reduce-only flag cannot increase a position, so they are not part of it. But they can
@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import type { GuardedAction, Leg } from "./GuardedAction.ts"
 import type { GuardedMarket, Markets } from "./Markets.ts"
 
-/** A refusal: the rule, what was measured, what is allowed, and when the action may pass. */
+/** A refusal: the rule, the measured value, the limit, and the time after which the action may pass. */
 export interface Violation {
   readonly rule: Policy.RuleName | "account" | "halt" | "maxAge" | "signature" | "store"
   readonly detail: string
@@ -29,8 +29,8 @@ export interface OpenOrder extends Pick<Leg, "isBuy" | "isReduceOnly" | "price" 
 }
 
 /** Returns the notional of an order: its size at the higher of its price and the mid price. */
-export const notional = ({ price = 0, size }: Pick<OpenOrder, "price" | "size">, mid: number): number =>
-  size * Math.max(price, mid)
+export const notional = ({ price, size }: Pick<OpenOrder, "price" | "size">, mid: number): number =>
+  size * Math.max(price ?? 0, mid)
 
 /** The sums of an account's open orders in one market, by side, and its position. */
 interface Side {
@@ -40,7 +40,7 @@ interface Side {
   sells: number
 }
 
-/** What an account has and what its open orders can lead to. */
+/** The positions of an account, and the positions that its open orders can lead to. */
 export class Exposure {
   readonly #sides = new Map<string, Side>()
 
@@ -94,7 +94,7 @@ export class Exposure {
   }
 }
 
-/** What the rules are applied to. */
+/** An action, and the state in which the rules are applied to it. */
 export interface Situation {
   readonly action: GuardedAction
   readonly account: string
@@ -111,7 +111,7 @@ export interface Situation {
   readonly now: number
   /** The number of the account's new orders in the last 60 seconds. */
   readonly orders: number
-  /** Returns the seconds until so many new orders are within a limit; `undefined` if they never are. */
+  /** Returns the seconds until this number of new orders is within a limit; `undefined` if they never are. */
   readonly waitFor: (more: number, limit: number) => number | undefined
 }
 
@@ -260,7 +260,7 @@ const basisPoints = (price: number, reference: number): number => (price / refer
 const farFrom = (
   rule: "marketSlippage" | "oracleBand" | "priceBand",
   leg: number,
-  { isBuy, price = 0 }: Leg,
+  { isBuy, price }: Leg,
   limit: number,
   reference: number | undefined
 ): Violation | undefined => {
@@ -268,10 +268,12 @@ const farFrom = (
   if (reference === undefined) {
     return { rule, leg, limit, unit: "bp", retryAfter: 1, detail: `There is no ${name} to compare the order with` }
   }
-  const away = basisPoints(price, reference)
+  const away = basisPoints(price ?? 0, reference)
   const measured = rule === "marketSlippage" ? (isBuy ? away : -away) : Math.abs(away)
   if (!exceeds(measured, limit)) return undefined
-  const what = rule === "marketSlippage" ? `The order can trade beyond the ${name} by` : `The price is off the ${name} by`
+  const what = rule === "marketSlippage"
+    ? `The order can trade beyond the ${name} by`
+    : `The price is off the ${name} by`
   return over(rule, what, Math.round(measured * 100) / 100, limit, "bp", leg)
 }
 
@@ -314,8 +316,13 @@ const ofOrders = (policy: Policy.Policy, { action, markets, now }: Situation): V
       return tooOld("prices", age, limitAge)
     }
     const mid = markets.mid(market)
-    if (mid === undefined && order.price === undefined) {
-      return { rule: "orderNotional", leg, retryAfter: 1, detail: `${market.coin} has no price by which to measure the order` }
+    if (mid === undefined && order.price === null) {
+      return {
+        rule: "orderNotional",
+        leg,
+        retryAfter: 1,
+        detail: `${market.coin} has no price by which to measure the order`
+      }
     }
     const worth = notional(order, mid ?? 0)
     total += worth
@@ -383,7 +390,14 @@ const ofExposure = (
     const limit = Policy.positionLimit(policy, market.coin)
     const worst = exposure.worstPosition(market, priceOf(market))
     if (limit !== undefined && exceeds(worst, limit)) {
-      return over("positionNotional", `If all orders fill, the position in ${market.coin} is`, worst, limit, market.quote, leg)
+      return over(
+        "positionNotional",
+        `If all orders fill, the position in ${market.coin} is`,
+        worst,
+        limit,
+        market.quote,
+        leg
+      )
     }
   }
   for (const quote of new Set(added.map(({ market }) => market.quote))) {

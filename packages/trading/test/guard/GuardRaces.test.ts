@@ -55,7 +55,8 @@ describe("Guard", () => {
         yield* fixPrices
         yield* govern({ policies: [{ name: "desk", accounts: [trader.address], coins, ...limits }] })
         const { faults } = yield* SandboxState
-        const size = (asset: number) => ((200 + below(4000)) / (asset === 0 ? 60_000 : 3000)).toFixed(asset === 0 ? 5 : 4)
+        const size = (asset: number) =>
+          ((200 + below(4000)) / (asset === 0 ? 60_000 : 3000)).toFixed(asset === 0 ? 5 : 4)
         const order = () => {
           const asset = below(2)
           const isBuy = below(2) === 0

@@ -10,6 +10,7 @@ import * as RedisServer from "@trigate/testing/RedisServer"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as Guard from "@trigate/trading/guard/Guard"
 import * as GuardStore from "@trigate/trading/guard/GuardStore"
+import * as GuardStoreRedis from "@trigate/trading/guard/GuardStoreRedis"
 import * as GuardStoreSql from "@trigate/trading/guard/GuardStoreSql"
 import { Info } from "@trigate/trading/Info"
 import * as Context from "effect/Context"
@@ -30,7 +31,7 @@ interface Server {
 
 const redis = Effect.map(RedisServer.redisServer, ({ kill, url }): Server => ({
   kill,
-  layer: GuardStore.layerRedis().pipe(
+  layer: GuardStoreRedis.layer().pipe(
     Layer.provide(Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))),
     Layer.provide(Logger.layer([]))
   )

@@ -1,4 +1,5 @@
 /** A sandbox behind a guard: traders sign actions, and the exchange sends or refuses them. */
+import * as Policy from "@trigate/domain/actions/Policy"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -10,7 +11,6 @@ import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Guard } from "@trigate/trading/guard/Guard"
-import * as Policy from "@trigate/domain/actions/Policy"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -41,8 +41,11 @@ export const send = Effect.fnUntraced(function*(signed: object) {
   return Result.isSuccess(sent) ? sent.success.answer.text : unwrapReason(sent.failure)
 })
 
-export const act = (key: TestKey, action: SandboxSigner.Unsigned["action"], envelope?: Partial<SandboxSigner.Unsigned>) =>
-  Effect.flatMap(sign(key, action, envelope), send)
+export const act = (
+  key: TestKey,
+  action: SandboxSigner.Unsigned["action"],
+  envelope?: Partial<SandboxSigner.Unsigned>
+) => Effect.flatMap(sign(key, action, envelope), send)
 
 /** One order as the wire has it. */
 export const orderOf = (
