@@ -151,7 +151,8 @@ const evm = Effect.gen(function*() {
       (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
     )
   }
-  return TradingEvm.make(yield* GatewayReads.makeGatewayReads(node, { serving: evmServing, label: "trading-node" }))
+  const reads = yield* GatewayReads.makeGatewayReads(node, { serving: evmServing, label: "trading-node" })
+  return TradingEvm.make(reads, evmServing, yield* Guard.current)
 })
 
 /** Serves token metadata documents from the sandbox's state, without HTTP requests. */
@@ -206,13 +207,12 @@ export const layerServices = (guard: Guard.GuardOptions = {}): Layer.Layer<
   SandboxState.SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > =>
   Layer.mergeAll(
-    Layer.effect(Exchange.Exchange, exchange).pipe(
+    Layer.merge(Layer.effect(Exchange.Exchange, exchange), Layer.effect(TradingEvm.TradingEvm, evm)).pipe(
       Layer.provide(Secp256k1.layer),
       Layer.provideMerge(Guard.layer(guard)),
       Layer.provideMerge(ActionSettlement.layer()),
       Layer.provideMerge(Layer.effect(Info.Info, Effect.map(SandboxState.SandboxState, info)))
     ),
-    Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState.SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState.SandboxState, layer2))
   )

@@ -10,6 +10,8 @@ import * as Effect from "effect/Effect"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import type { TransactionSerializable } from "viem"
+import { privateKeyToAccount } from "viem/accounts"
 import { openSocket } from "../../../test/streams/socket.ts"
 
 /** A file of policies that lasts as long as the scope. */
@@ -86,6 +88,43 @@ describe("a guarded gateway", () => {
       assert.strictEqual(
         (yield* post(`${url}/exchange`, yield* signed(order(1, "0.5", { p: "100" }), keys.validator))).status,
         200
+      )
+    }))
+
+  it.live("refuses the transactions by which a guarded account sends actions to the venue", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_GUARD: yield* policyFile(desk) })
+      const [trader, other] = [keys.trader, keys.validator].map(({ privateKey }) => privateKeyToAccount(privateKey))
+      const fields = { chainId: 999, nonce: 0, gas: 100_000n, data: "0x0100000d", to: `0x${"33".repeat(20)}` } as const
+      const sendRaw = Effect.fnUntraced(function*(account: typeof trader, transaction: TransactionSerializable) {
+        assert(account !== undefined)
+        const raw = yield* Effect.promise(() => account.signTransaction(transaction))
+        const call = { jsonrpc: "2.0", id: 1, method: "eth_sendRawTransaction", params: [raw] }
+        const { json } = yield* post(`${url}/evm`, JSON.stringify(call))
+        return ["_tag", "rule", "policy", "account"].map((name) => JsonParts.at(json, "error", "data", name))
+      })
+      const refused = ["PolicyViolation", "actions", "desk", keys.trader.address]
+      assert.deepStrictEqual(yield* sendRaw(trader, { ...fields, gasPrice: 1_000_000_000n }), refused)
+      assert.deepStrictEqual(
+        yield* sendRaw(trader, { ...fields, type: "eip1559", maxFeePerGas: 1_000_000_000n }),
+        refused
+      )
+      // another account, another contract, and bytes that mention the contract
+      const passed = [undefined, undefined, undefined, undefined]
+      assert.deepStrictEqual(yield* sendRaw(other, { ...fields, gasPrice: 1_000_000_000n }), passed)
+      assert.deepStrictEqual(
+        yield* sendRaw(trader, { ...fields, to: keys.agent.address, gasPrice: 1_000_000_000n }),
+        passed
+      )
+      assert.deepStrictEqual(
+        yield* sendRaw(trader, {
+          ...fields,
+          nonce: 1,
+          to: keys.agent.address,
+          data: fields.to,
+          gasPrice: 1_000_000_000n
+        }),
+        passed
       )
     }))
 

@@ -53,12 +53,11 @@ export const layerNoDeps = (
     ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
-    TradingUpstream.layerExchange(addresses).pipe(
+    Layer.merge(TradingUpstream.layerExchange(addresses), TradingUpstream.layerEvm(addresses, evm)).pipe(
       Layer.provideMerge(Guard.layer({ guard, policies })),
       Layer.provideMerge(ActionSettlement.layer({ orders })),
       Layer.provideMerge(TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited, mirror }))
     ),
-    TradingUpstream.layerEvm(addresses, evm),
     Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 

@@ -73,12 +73,27 @@ export interface TradingEvmMethods
  * ```
  */
 export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
+import type { Guard } from "./guard/Guard.ts"
 
-/** Makes the service `TradingEvm` over a backend. Default: the nodes serve the latest block only. */
-export const make = (
+/** Judges the transactions of a guarded account. */
+const guarded = (
   backend: EvmProtocol.StreamingBackend,
-  serving: Serving = EvmProtocol.serving
+  { checkTransaction }: Pick<Guard["Service"], "checkTransaction">
+): EvmProtocol.StreamingBackend => ({
+  ...backend,
+  once: (call) => Effect.andThen(checkTransaction(call.params.valueOrUndefined), backend.once(call))
+})
+
+/**
+ * Makes the service `TradingEvm` over a backend. Default: the nodes serve the latest block only, and every transaction is
+ * sent.
+ */
+export const make = (
+  unguarded: EvmProtocol.StreamingBackend,
+  serving: Serving = EvmProtocol.serving,
+  guard?: Pick<Guard["Service"], "checkTransaction">
 ): TradingEvm["Service"] => {
+  const backend = guard === undefined ? unguarded : guarded(unguarded, guard)
   const label = "trading-node"
   const methods = EvmProtocol.makeMethods(EvmProtocol.makeOperations(serving), "TradingEvm", label, backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {

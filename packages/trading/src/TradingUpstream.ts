@@ -342,9 +342,10 @@ export const layerEvm = (
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })
       const backend = yield* GatewayReads.makeGatewayReads(node, { ...bounds, serving, label: upstreams.node.label })
-      if (addresses.nodeArchive !== true) return TradingEvm.make(backend)
+      const guard = yield* Guard.current
+      if (addresses.nodeArchive !== true) return TradingEvm.make(backend, undefined, guard)
       yield* Effect.forkScoped(warn(yield* Pipeline.Pipeline, targets(upstreams.node, "/evm")))
-      return TradingEvm.make(backend, archiveServing)
+      return TradingEvm.make(backend, archiveServing, guard)
     })
   )
 

@@ -48,10 +48,16 @@ const Count = Schema.Int.check(Schema.isGreaterThan(0))
 /** The word for all of {@link tradingActions} in a list of actions. */
 const trading = "trading"
 
+/**
+ * The name of actions that an account sends with an EVM transaction to the contract `CoreWriter`. No other rule limits
+ * them.
+ */
+export const coreWriter = "CoreWriter"
+
 const ActionName = Schema.String.check(
   Schema.makeFilter((name) => {
-    if (name === trading || isActionType(name)) return undefined
-    const meant = closestWord(name, [trading, ...tradingActions])
+    if (name === trading || name === coreWriter || isActionType(name)) return undefined
+    const meant = closestWord(name, [trading, coreWriter, ...tradingActions])
     return `${JSON.stringify(name)} is not an action type${meant === undefined ? "" : `: did you mean ${meant}?`}`
   })
 )

@@ -286,7 +286,7 @@ export const rawTransaction = (serving: Serving) =>
     summary: "Send a signed transaction, at most once",
     request: Schema.Tuple([Data]),
     response: Hash,
-    failures: [GatewayError.OutcomeUnknown],
+    failures: [GatewayError.OutcomeUnknown, GatewayError.PolicyViolation],
     advice: transactionAdvice
   })
 

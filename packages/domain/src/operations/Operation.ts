@@ -775,7 +775,9 @@ export const ofForeign = (
 export interface Backend<Read, Once, Answer> {
   readonly read: (call: Read) => Effect.Effect<Answer, GatewayError.CommonFailure>
   /** Sends a call at most once. */
-  readonly once: (call: Once) => Effect.Effect<Answer, GatewayError.CommonFailure | GatewayError.OutcomeUnknown>
+  readonly once: (
+    call: Once
+  ) => Effect.Effect<Answer, GatewayError.CommonFailure | GatewayError.OutcomeUnknown | GatewayError.PolicyViolation>
 }
 
 /** The declaration of a read. */

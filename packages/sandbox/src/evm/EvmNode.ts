@@ -3,6 +3,7 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import { type EvmBackend, methodNotFound, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import * as EvmTransaction from "@trigate/signing/unstable/EvmTransaction"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -14,20 +15,13 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
-import { decodeErrorResult, keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
+import { decodeErrorResult, keccak256, parseTransaction } from "viem/utils"
 import * as CallerTurns from "../internal/CallerTurns.ts"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Chain from "./EvmChain.ts"
 
 /** Returns whether bytes are a legacy transaction (an RLP list) or a transaction of type 1 or 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
-
-const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Chain.Envelope["signature"] => ({
-  r: pad(r),
-  s: pad(s),
-  // in a legacy transaction, `v` is 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
-  yParity: yParity ?? (Number(v) + 1) % 2
-})
 
 const toPricing = (
   { accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable
@@ -36,11 +30,6 @@ const toPricing = (
     return { type: "0x2", maxFeePerGas, maxPriorityFeePerGas, accessList: accessList ?? [] }
   }
   return accessList === undefined ? { type: "0x0", gasPrice } : { type: "0x1", gasPrice, accessList }
-}
-
-const recoverSender = (fields: TransactionSerializable) => {
-  const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
-  return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
 }
 
 /** The length of a slice of an execution: 3 milliseconds, or 4 096 pauses that were possible. */
@@ -78,7 +67,7 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
     catch: () => Chain.refused("rlp: the transaction cannot be read")
   })
   const from = yield* Effect.tryPromise({
-    try: () => recoverSender(fields),
+    try: () => EvmTransaction.recoverSender(fields),
     catch: () => Chain.refused("invalid sender")
   })
   if (fields.chainId === undefined) {
@@ -92,7 +81,14 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
     hash: keccak256(bytes),
     from: lowerCase(from),
     to: to === undefined || to === null ? null : lowerCase(to),
-    envelope: { nonce, value, gas, input: data, signature: toSignature(fields), pricing: toPricing(fields) },
+    envelope: {
+      nonce,
+      value,
+      gas,
+      input: data,
+      signature: EvmTransaction.readSignature(fields),
+      pricing: toPricing(fields)
+    },
     bytes
   }
   return sent

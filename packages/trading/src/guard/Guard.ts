@@ -104,6 +104,11 @@ export class Guard extends Context.Service<Guard, {
   readonly reserve: (admitted: Admitted) => Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation>
   /** Like `reserve`, without a reservation. */
   readonly check: (admitted: Admitted) => Effect.Effect<void, PolicyViolation>
+  /**
+   * Judges the params of `eth_sendRawTransaction`: refuses a transaction of a guarded account to the contract `CoreWriter`,
+   * which sends actions to the venue, unless all policies of the account name `CoreWriter` among their actions.
+   */
+  readonly checkTransaction: (params: unknown) => Effect.Effect<void, PolicyViolation>
   /** Replaces the policies at once. Reservations and rates stay. */
   readonly replace: (policies: Policy.Policies) => Effect.Effect<void>
   /**
@@ -139,6 +144,11 @@ const haltsEvery = "1 second"
 const decodeHalts = Schema.decodeEffect(Schema.fromJsonString(Schema.Array(Policy.HaltTarget)))
 
 const { settleFor } = GuardedAccounts
+
+/** The contract of HyperEVM through which an account sends actions to the venue. */
+const coreWriter = "0x3333333333333333333333333333333333333333"
+
+const isData = Schema.is(Encoding.Data)
 
 const isViolation = Schema.is(PolicyViolation)
 
@@ -354,7 +364,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const decideAgain = (prepared: Prepared): PolicyViolation | undefined =>
     accounts.without(prepared.account, prepared.admitted.fingerprint, () => decide(prepared))
 
-  const record = Effect.fnUntraced(function*(violation: PolicyViolation, { actionType }: Admitted) {
+  const record = Effect.fnUntraced(function*(
+    violation: PolicyViolation,
+    { actionType }: Pick<Admitted, "actionType">
+  ): Effect.fn.Return<never, PolicyViolation> {
     const caller = yield* CurrentCaller
     const refusal = { time: clock.currentTimeMillisUnsafe(), violation, caller: caller.id, actionType }
     refusals = [refusal, ...refusals].slice(0, maxRefusals)
@@ -459,6 +472,33 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         : conclude(looked, admitted, isDryRun)
     })
 
+  const checkTransaction = Effect.fnUntraced(function*(params: unknown) {
+    const raw: unknown = Array.isArray(params) ? params[0] : undefined
+    if (isIdle() || !isData(raw) || !raw.toLowerCase().includes(coreWriter.slice(2))) return undefined
+    // a gateway whose guarded accounts send no such transactions does not load the module
+    const { readParties } = yield* Effect.promise(() => import("@trigate/signing/unstable/EvmTransaction"))
+    const parties = yield* readParties(raw)
+    const sent = { actionType: Policy.coreWriter }
+    if (parties === undefined) {
+      const detail = "The transaction cannot be read, so no policy can be selected"
+      return yield* record(refuse({ rule: "signature", detail }), sent)
+    }
+    if (parties.to !== coreWriter) return undefined
+    const { from } = parties
+    const { id } = yield* CurrentCaller
+    if (["all", from].some((each) => halts.has(each))) {
+      return yield* record(
+        refuse({ rule: "halt", detail: "The operator has halted the actions of this account" }, from),
+        sent
+      )
+    }
+    const policy = Policy.select(policies, from, id).find((each) => !Policy.permits(each, Policy.coreWriter))
+    const detail = "The policy does not name CoreWriter, the contract that sends actions to the venue"
+    return policy === undefined
+      ? undefined
+      : yield* record(refuse({ rule: "actions", detail }, from, policy.name), sent)
+  })
+
   const measureUse = (account: GuardedAccounts.GuardedAccount): AccountUse => {
     const { address, reservations, view } = account
     const exposure = accounts.exposure(account)
@@ -528,6 +568,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   return Guard.of({
     reserve: (admitted) => judge(admitted, false),
     check: (admitted) => Effect.asVoid(judge(admitted, true)),
+    checkTransaction,
     replace: (next) =>
       Effect.sync(() => {
         policies = next
