@@ -64,7 +64,7 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
 
 /**
  * The guard's policy for the account refuses the action, and nothing was sent. `rule` is the member of the policy that
- * refuses it; `measured` is what the action would lead to, and `limit` is what the policy allows, both in `unit`.
+ * refuses it, `account` the account on which the action acts; `measured` and `limit` are in `unit`.
  */
 export class PolicyViolation extends Problem<PolicyViolation>()(
   "PolicyViolation",
@@ -74,7 +74,7 @@ export class PolicyViolation extends Problem<PolicyViolation>()(
     policy: Schema.optionalKey(Schema.String).annotateKey({
       description: "The name of the policy; absent if no policy could be selected, because the account is unknown"
     }),
-    account: Schema.optionalKey(Address).annotateKey({ description: "The account on which the action acts" }),
+    account: Schema.optionalKey(Address),
     measured: Schema.optionalKey(Schema.Finite),
     limit: Schema.optionalKey(Schema.Finite),
     unit: Schema.optionalKey(Schema.String),
