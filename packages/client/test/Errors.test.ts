@@ -112,6 +112,9 @@ const declared: {
   "admin.createKey": [changing, (tag) => () => problem(tag)],
   "admin.rotateKey": [changing, (tag) => () => problem(tag)],
   "admin.revokeKeys": [changing, (tag) => () => problem(tag)],
+  "admin.guard": [administering, (tag) => () => problem(tag)],
+  "admin.haltGuard": [changing, (tag) => () => problem(tag)],
+  "admin.resumeGuard": [changing, (tag) => () => problem(tag)],
   "admin.rateLimits": [administering, (tag) => () => problem(tag)],
   "admin.requests": [administering, (tag) => () => problem(tag)]
 }

@@ -89,6 +89,19 @@ const detected = {
   given_type: "friendly_bounceable",
   test_only: false
 } as const
+const guarded = {
+  policies: { policies: [{ name: "desk", accounts: "*", orderNotional: 1000 }] },
+  halts: [{ coin: "BTC" }],
+  accounts: [{
+    account: `0x${"ab".repeat(20)}`,
+    policies: ["desk"],
+    orders: 1,
+    reserved: 0,
+    notional: [{ quote: "USDC", open: 10, total: 20.5 }]
+  }],
+  refusals: []
+} as const
+
 const desk = {
   name: "desk",
   prefix: "0123456789",
@@ -610,6 +623,30 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: JSON.stringify([desk]),
     result: [desk]
+  },
+  "admin.guard": {
+    call: ({ admin }) => admin.guard(),
+    sent: get,
+    path: "/admin/guard",
+    keyed: false,
+    answer: JSON.stringify(guarded),
+    result: guarded
+  },
+  "admin.haltGuard": {
+    call: ({ admin }) => admin.haltGuard({ coin: "BTC" }),
+    sent: post("{\"coin\":\"BTC\"}"),
+    path: "/admin/guard/halt",
+    keyed: false,
+    answer: JSON.stringify(guarded),
+    result: guarded
+  },
+  "admin.resumeGuard": {
+    call: ({ admin }) => admin.resumeGuard({ all: true }),
+    sent: post("{\"all\":true}"),
+    path: "/admin/guard/resume",
+    keyed: false,
+    answer: "{\"resumed\":true}",
+    result: { resumed: true }
   },
   "admin.rateLimits": {
     call: ({ admin }) => admin.rateLimits(),

@@ -1,6 +1,7 @@
 /** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
 import * as Schema from "effect/Schema"
 import { Address, Data, Hash, Millis } from "./encoding/Encoding.ts"
+import { PolicyViolation } from "./errors/GatewayError.ts"
 
 /** A recovered signer, and the digest that its signature covers. A wrong signature recovers to an unrelated address. */
 export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).annotate({
@@ -207,6 +208,9 @@ export const Inspection = Schema.Struct({
   diagnosis: SignatureDiagnosis,
   corrected: Schema.optionalKey(CorrectedBody).annotateKey({
     description: "The corrected body; absent if the body is correct or its action type is unknown"
+  }),
+  policyViolation: Schema.optionalKey(PolicyViolation).annotateKey({
+    description: "The refusal of the guard if the body were sent now; absent if the guard would let it pass"
   }),
   warnings: Schema.Array(Schema.String)
 }).annotate({ identifier: "Inspection" })

@@ -13,6 +13,7 @@ import * as Path from "node:path"
 import type { TransactionSerializable } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { openSocket } from "../../../test/streams/socket.ts"
+import { keyFile } from "./keyFile.ts"
 
 /** A file of policies that lasts as long as the scope. */
 const policyFile = (text: string, name = "policies.yaml") =>
@@ -89,6 +90,31 @@ describe("a guarded gateway", () => {
         (yield* post(`${url}/exchange`, yield* signed(order(1, "0.5", { p: "100" }), keys.validator))).status,
         200
       )
+    }))
+
+  it.live("tells the inspector what it would refuse, and measured values only to those who may act for the account", () =>
+    Effect.gen(function*() {
+      const { adminUrl, url } = yield* gateway({ TRIGATE_GUARD: yield* policyFile(desk) })
+      const inspect = (body: string) =>
+        Effect.map(post(`${url}/exchange/inspect`, body), ({ json }) => JsonParts.at(json, "policyViolation"))
+      assert.deepStrictEqual(refusalIn(yield* inspect(yield* signed(order(0, "0.1")))), tooMuch)
+      assert.isUndefined(yield* inspect(yield* signed(order(0, "0.001"))))
+      // nothing was sent, reserved or recorded
+      const { json } = yield* get(`${adminUrl}/admin/guard`)
+      assert.deepStrictEqual(JsonParts.at(json, "refusals"), [])
+      const { file, keys: [key = ""] } = yield* keyFile({ name: "other", scope: { signers: [keys.validator.address] } })
+      const closed = yield* gateway({ TRIGATE_GUARD: yield* policyFile(desk), TRIGATE_CALLERS: file })
+      const found = yield* post(`${closed.url}/exchange/inspect`, yield* signed(order(0, "0.1")), {
+        authorization: `Bearer ${key}`
+      })
+      assert.deepStrictEqual(refusalIn(JsonParts.at(found.json, "policyViolation")), [
+        "PolicyViolation",
+        "orderNotional",
+        "desk",
+        undefined,
+        undefined,
+        undefined
+      ])
     }))
 
   it.live("refuses the transactions by which a guarded account sends actions to the venue", () =>

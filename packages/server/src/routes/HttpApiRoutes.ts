@@ -10,13 +10,14 @@ import { Problems } from "@trigate/api/unstable/Problems"
 import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
-import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
+import { CurrentCaller, CurrentKeepCounted, type Scope } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
 import { TokenChain } from "@trigate/tokens/TokenChain"
+import * as Guard from "@trigate/trading/guard/Guard"
 import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
 import * as OrderSteps from "@trigate/trading/unstable/OrderSteps"
@@ -76,19 +77,39 @@ export const serving = Effect.map(
     )
 )
 
+/** Omits the use of an account's limits from a refusal if the caller is not allowed to act for the signer. */
+const visibleTo = (
+  { signers }: Scope,
+  violation: GatewayError.PolicyViolation,
+  signer: string | undefined
+): GatewayError.PolicyViolation => {
+  if (signers === undefined || signers.some((each) => each.toLowerCase() === signer)) return violation
+  const { policy, rule } = violation
+  return new GatewayError.PolicyViolation({ rule, ...(policy === undefined ? {} : { policy }) })
+}
+
 const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
     const info = yield* Info
+    const guard = yield* Guard.current
     const serve = yield* serving
     const inspected = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* Request.bytes(request, Request.signedLimit)
       const inspection = yield* inspector.inspect(body, yield* expectedSigner(request))
+      const violation = inspection.outer === undefined || guard === undefined
+        ? undefined
+        : yield* guard.inspect(body, inspection.outer.signer)
       const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
-      return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
+      const { scope } = yield* CurrentCaller
+      return {
+        ...inspection,
+        ...(violation === undefined ? {} : { policyViolation: visibleTo(scope, violation, inspection.outer?.signer) }),
+        warnings: [...inspection.warnings, ...tooFine]
+      }
     })
     return handlers.handleRaw("inspect", ({ request }) => serve(request, inspected))
   })

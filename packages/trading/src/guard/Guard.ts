@@ -22,9 +22,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { ActionLog } from "../actionLog/ActionLog.ts"
+import * as LoggedAction from "../actionLog/LoggedAction.ts"
+import * as ActionDecoder from "../admission/ActionDecoder.ts"
 import type { Admitted } from "../admission/Admission.ts"
 import { Info } from "../Info.ts"
 import * as GuardedAccounts from "./GuardedAccounts.ts"
@@ -103,7 +106,9 @@ export class Guard extends Context.Service<Guard, {
    */
   readonly reserve: (admitted: Admitted) => Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation>
   /** Like `reserve`, without a reservation. */
-  readonly check: (admitted: Admitted) => Effect.Effect<void, PolicyViolation>
+  readonly check: (admitted: Judged) => Effect.Effect<void, PolicyViolation>
+  /** Like `check`, for a body with a known signer. Returns the refusal; `undefined` if the body would pass. */
+  readonly inspect: (body: Uint8Array, signer: Encoding.Address) => Effect.Effect<PolicyViolation | undefined>
   /**
    * Judges the params of `eth_sendRawTransaction`: refuses a transaction of a guarded account to the contract `CoreWriter`,
    * which sends actions to the venue, unless all policies of the account name `CoreWriter` among their actions.
@@ -120,6 +125,12 @@ export class Guard extends Context.Service<Guard, {
   readonly resume: (target: Policy.HaltTarget) => Effect.Effect<boolean, SharedStoreUnreachable>
   readonly status: Effect.Effect<Status>
 }>()("@trigate/trading/guard/Guard") {}
+
+/** The parts of an action by which the guard judges it. */
+export type Judged = Pick<
+  Admitted,
+  "action" | "actionType" | "fingerprint" | "nonce" | "signed" | "signer" | "trace"
+>
 
 /** The guard of the context, if there is one. */
 export const current: Effect.Effect<Guard["Service"] | undefined> = Effect.map(
@@ -200,7 +211,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   /** An action with its account and the policies that apply to it. */
   interface Prepared {
-    readonly admitted: Admitted
+    readonly admitted: Judged
     readonly action: GuardedAction.GuardedAction
     readonly account: GuardedAccounts.GuardedAccount
     readonly selected: ReadonlyArray<Policy.Policy>
@@ -249,7 +260,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   /** Finds the account on which an action acts and its policies, or what has to be read before. */
   const look = (
-    admitted: Admitted,
+    admitted: Judged,
     action: GuardedAction.GuardedAction | undefined,
     caller: string,
     tried: ReadonlySet<Reading>
@@ -382,7 +393,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   /** Reads until the action can be judged. */
   const lookUp = Effect.fnUntraced(function*(
-    admitted: Admitted,
+    admitted: Judged,
     action: GuardedAction.GuardedAction | undefined,
     caller: string
   ) {
@@ -434,7 +445,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /** Judges an action, and reserves its possible effect if it passes. */
-  const conclude = (looked: Exclude<Looked, { readonly _tag: "Missing" }>, admitted: Admitted, isDryRun: boolean) => {
+  const conclude = (looked: Exclude<Looked, { readonly _tag: "Missing" }>, admitted: Judged, isDryRun: boolean) => {
     const fail = (violation: PolicyViolation) => isDryRun ? Effect.fail(violation) : record(violation, admitted)
     if (looked._tag === "Passes") return Effect.undefined
     if (looked._tag === "Refused") return fail(looked.violation)
@@ -458,7 +469,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   const judge = (
-    admitted: Admitted,
+    admitted: Judged,
     isDryRun: boolean
   ): Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation> =>
     Effect.contextWith((context: Context.Context<never>) => {
@@ -471,6 +482,22 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         ? Effect.flatMap(lookUp(admitted, action, id), (found) => conclude(found, admitted, isDryRun))
         : conclude(looked, admitted, isDryRun)
     })
+
+  const inspect = Effect.fnUntraced(function*(body: Uint8Array, signer: Encoding.Address) {
+    const read = Result.getOrUndefined(Result.flatMap(ActionDecoder.decodeText(body), ActionDecoder.readText))
+    if (read === undefined) return undefined
+    const { action, signed } = read
+    const judged: Judged = {
+      action,
+      actionType: signed.action.type,
+      fingerprint: "0x",
+      nonce: signed.nonce,
+      signed,
+      signer,
+      trace: LoggedAction.makeTrace(signed)
+    }
+    return Option.getOrUndefined(Result.getFailure(yield* Effect.result(judge(judged, true))))
+  })
 
   const checkTransaction = Effect.fnUntraced(function*(params: unknown) {
     const raw: unknown = Array.isArray(params) ? params[0] : undefined
@@ -568,6 +595,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   return Guard.of({
     reserve: (admitted) => judge(admitted, false),
     check: (admitted) => Effect.asVoid(judge(admitted, true)),
+    inspect,
     checkTransaction,
     replace: (next) =>
       Effect.sync(() => {

@@ -325,7 +325,12 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   }
 
   /** Reserves orders for an action in this process. */
-  const hold = (account: GuardedAccount, admitted: Admitted, orders: ReadonlyArray<Rules.OpenOrder>, legs: number) => {
+  const hold = (
+    account: GuardedAccount,
+    admitted: Pick<Admitted, "fingerprint" | "nonce" | "signer">,
+    orders: ReadonlyArray<Rules.OpenOrder>,
+    legs: number
+  ) => {
     const { fingerprint: id, nonce, signer } = admitted
     const { reservations } = account
     if (reservations.entries.has(id)) return makeReservation(account, id, true)
