@@ -7,6 +7,9 @@
 /** Path of the route that sends signed actions. */
 export const exchange = "/exchange"
 
+/** Path of the route that issues the next nonces of a signer. */
+export const nonces = "/nonces"
+
 /** Path of the route that checks and explains a signed action without sending it. */
 export const inspect = "/exchange/inspect"
 

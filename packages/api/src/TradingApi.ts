@@ -26,6 +26,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Examples from "./Examples.ts"
+import { NonceRequest, Nonces } from "./Nonces.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
@@ -109,6 +110,17 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "data to sign, the signer, whether the nonce is in the window, and warnings. Send the expected signer in the " +
       "header or query parameter `x-trigate-expected-signer`: if another key signed, the response describes the likely " +
       "mistake. For a multi-sig the expected signer is the leader that the body names."
+  })),
+  HttpApiEndpoint.post("nonces", Paths.nonces, {
+    disableCodecs: true,
+    payload: NonceRequest,
+    success: Nonces,
+    error: [InvalidRequest, UpstreamUnavailable, ...callerFailures]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Issue the next nonces of a signer",
+    description:
+      "Programs that sign with one key get different nonces, close to the current time in milliseconds. With Redis, all replicas issue " +
+      "from one sequence. Requires the class `sign`, and the signer if the key names signers."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",

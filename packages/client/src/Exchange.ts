@@ -1,5 +1,6 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
+import { NonceRequest, Nonces } from "@trigate/api/unstable/Nonces"
 import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure, write } from "@trigate/domain/actions/Action"
 import type { AnySignedAction, Identity, SubmitFailure } from "@trigate/domain/actions/Action"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
@@ -16,7 +17,7 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
-import { ask, ownReader, unreachable } from "./internal/Served.ts"
+import { ask, ownReader, postOwn, unreachable } from "./internal/Served.ts"
 
 // for these reasons, no request was built; for any other reason, some bytes of the request could have been sent
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
@@ -243,3 +244,31 @@ export const inspect: (
   },
   Effect.mapError(wrapReason)
 )
+
+const issueNonces = postOwn("nonces", NonceRequest, Nonces)
+
+/**
+ * Returns the next nonces of a signer, which no other request gets: programs that share a key sign with different
+ * nonces. Default: one nonce.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Exchange } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ * const program = Effect.flatMap(Exchange.nonces(signer, 3), (nonces) => Console.log(nonces.length))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 3
+ * ```
+ */
+export const nonces = (
+  signer: Encoding.Address,
+  count = 1
+): Effect.Effect<ReadonlyArray<number>, CallFailure, Connection> =>
+  Effect.map(issueNonces(Paths.nonces, { signer, count }), ({ nonces }) => nonces)

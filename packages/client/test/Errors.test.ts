@@ -75,6 +75,7 @@ const declared: {
   "exchange.submit": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.outcome": [["ActionNotFound", "InvalidRequest", ...administering], (tag) => () => problem(tag)],
+  "exchange.nonces": [["InvalidRequest", "PayloadTooLarge", ...administering], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   // it says itself which coin is unknown
   "info.asset": [common, (tag) => () => problem(tag)],

@@ -311,6 +311,14 @@ export const methods: { readonly [name: string]: Method } = {
     answer: JSON.stringify(inspection),
     result: inspection
   },
+  "exchange.nonces": {
+    call: ({ exchange }) => exchange.nonces(`0x${"ab".repeat(20)}`, 2),
+    sent: post(`{"signer":"0x${"ab".repeat(20)}","count":2}`),
+    path: "/nonces",
+    keyed: false,
+    answer: `{"signer":"0x${"ab".repeat(20)}","nonces":[1,2]}`,
+    result: [1, 2]
+  },
   "exchange.outcome": {
     call: ({ exchange }) => exchange.outcome({ id: "0xab" }, { wait: "2 seconds" }),
     sent: get,

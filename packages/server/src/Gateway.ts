@@ -9,6 +9,7 @@ import { ChainsApi } from "@trigate/api/GatewayApi"
 import type { Readiness } from "@trigate/api/unstable/HealthApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -242,6 +243,7 @@ export const layerDefaults = (
   { chains, network = "mainnet", sandbox }: Defaults
 ): Layer.Layer<
   | CallerKeys.CallerKeys
+  | NonceSource.NonceSource
   | Quotas.Quotas
   | GatewayStatus
   | Load.Load
@@ -254,6 +256,7 @@ export const layerDefaults = (
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Quotas.layerMemory,
+    NonceSource.layerMemory(),
     Load.layerDrain,
     Load.layer(Load.defaults),
     Observe.layerOff,

@@ -9,6 +9,7 @@ import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Quotas } from "@trigate/callers/Quotas"
 import * as Policy from "@trigate/domain/actions/Policy"
+import type { NonceSource } from "@trigate/signing/NonceSource"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
@@ -180,6 +181,7 @@ const routeServices = (settings: Settings, chains: Chains.Chains["Service"]) =>
 /** The services that the routes need, and that persist across changes of the settings. */
 type Surroundings =
   | CallerKeys
+  | NonceSource
   | Quotas
   | Load.Load
   | Load.Drain

@@ -5,6 +5,7 @@ import { ExportedArchive } from "@trigate/archive/CandleFiles"
 import type * as Quotas from "@trigate/callers/Quotas"
 import * as Policy from "@trigate/domain/actions/Policy"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import type { NonceSource } from "@trigate/signing/NonceSource"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import { MetadataFetch } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
@@ -244,7 +245,7 @@ export const make = (inForce: SettingsInForce, familiar: ReadonlySet<string>, ra
  */
 export const layer = (
   inForce: SettingsInForce
-): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices> => {
+): Layer.Layer<Chains | NonceSource | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices> => {
   const first = inForce.current
   const redis = Option.map(first.redisUrl, Stores.layerRedis)
   const familiar = new Set<string>()
@@ -270,6 +271,6 @@ export const layer = (
       Stores.layerReplicas(first, redis)
     ]),
     Layer.provide(Option.getOrElse(redis, () => Layer.empty)),
-    Layer.merge(Stores.quotas(first, redis))
+    Layer.merge(Layer.merge(Stores.quotas(first, redis), Stores.nonces(first, redis)))
   )
 }

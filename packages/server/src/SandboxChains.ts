@@ -6,6 +6,7 @@ import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as SandboxSettings from "@trigate/sandbox/unstable/SandboxSettings"
 import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
 import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
@@ -96,9 +97,13 @@ const sandboxState = (
  */
 export const layer = (
   settings: Settings
-): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices | FileSystem> =>
+): Layer.Layer<
+  Chains | NonceSource.NonceSource | Quotas.Quotas,
+  SettingsError,
+  AuditLogWriter | CurrentServices | FileSystem
+> =>
   Layer.effect(Chains, make(settings)).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide([SharedTransactions.layer(), audited(ActionLogMemory.layer()), sandboxState(settings)]),
-    Layer.merge(Quotas.layerMemory)
+    Layer.merge(Layer.merge(Quotas.layerMemory, NonceSource.layerMemory()))
   )

@@ -14,6 +14,7 @@ import * as Load from "@trigate/server/unstable/process/Load"
 import * as MetricHistory from "@trigate/server/unstable/process/Metrics"
 import * as Observe from "@trigate/server/unstable/requests/Observe"
 import * as Sessions from "@trigate/server/unstable/streams/Sessions"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import { MetadataFetch } from "@trigate/tokens/TokenChain"
 import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
@@ -88,6 +89,7 @@ const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =
 const surroundings = Layer.mergeAll(
   CallerKeys.layerOpen,
   Quotas.layerMemory,
+  NonceSource.layerMemory(),
   Load.layerDrain,
   Load.layer(Load.defaults),
   Observe.layerLiveRequests,

@@ -6,6 +6,7 @@
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/unstable/HealthApi"
+import { NonceRequest } from "@trigate/api/unstable/Nonces"
 import { Problems } from "@trigate/api/unstable/Problems"
 import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -13,9 +14,16 @@ import { catalogDate } from "@trigate/domain/actions/Action"
 import { CurrentCaller, CurrentKeepCounted, type Scope } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
-import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
+import {
+  decodeFaults,
+  decodeValue,
+  invalidRequest,
+  operationNeed,
+  permitted
+} from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
+import { NonceSource } from "@trigate/signing/NonceSource"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Guard from "@trigate/trading/guard/Guard"
 import { Info } from "@trigate/trading/Info"
@@ -49,7 +57,7 @@ const groups = GatewayApi.groups
 
 /** The endpoints about the chains that this module serves, as a part of the API definition. */
 export class EncodedApi extends HttpApi.make("gateway").add(
-  HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
+  HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect, groups.exchange.endpoints.nonces),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
   HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
@@ -76,6 +84,8 @@ export const serving = Effect.map(
       (incoming) => serve(incoming, () => handled(incoming))
     )
 )
+
+const decodeNonceRequest = decodeValue(NonceRequest, [], { onExcessProperty: "error" })
 
 /** Omits the use of an account's limits from a refusal if the caller is not allowed to act for the signer. */
 const visibleTo = (
@@ -111,7 +121,35 @@ const inspect = HttpApiBuilder.group(
         warnings: [...inspection.warnings, ...tooFine]
       }
     })
+    const { next } = yield* NonceSource
+    const issued = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
+      const record = yield* Request.CurrentRequestRecord
+      const foreign = Request.foreignRefusal(record)
+      if (foreign !== undefined) return yield* foreign
+      yield* permitted({ chain: "trading", class: "sign" })
+      const { count = 1, signer } = yield* decodeNonceRequest((yield* Request.json(request)).valueOrUndefined)
+      const { scope: { signers } } = yield* CurrentCaller
+      if (signers?.every((each) => each.toLowerCase() !== signer.toLowerCase()) === true) {
+        return yield* new GatewayError.NotPermitted({
+          missing: "signers",
+          needed: signer,
+          detail: "The scope of this caller does not include the signer"
+        })
+      }
+      const nonces = yield* Effect.mapError(
+        Effect.replicateEffect(next(signer), count),
+        (error) =>
+          new GatewayError.UpstreamUnavailable({
+            upstream: "nonces",
+            attempts: 1,
+            detail: error.message,
+            retryAfter: error._tag === "NonceAhead" ? Math.ceil(error.wait / 1000) : 1
+          })
+      )
+      return { signer, nonces }
+    })
     return handlers.handleRaw("inspect", ({ request }) => serve(request, inspected))
+      .handleRaw("nonces", ({ request }) => serve(request, issued))
   })
 )
 

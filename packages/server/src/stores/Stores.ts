@@ -4,6 +4,8 @@ import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Key from "@trigate/callers/KeyStore"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
 import * as Quotas from "@trigate/callers/Quotas"
+import * as NonceSource from "@trigate/signing/NonceSource"
+import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
@@ -326,6 +328,13 @@ export const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.
     memory: () => Quotas.layerMemory,
     redis: () => QuotasRedis.layer({ prefix: `trigate:{quota:${settings.network}}:` }),
     postgres: () => import("./QuotasSql.ts").then(({ layer }) => layer({ prefix: `${settings.network}:` }))
+  })
+
+/** Returns the source of nonces: in Redis if it is configured, so that all replicas issue from one sequence. */
+export const nonces = (settings: Settings, redis: SharedBy): Layer.Layer<NonceSource.NonceSource> =>
+  acrossReplicas(settings, redis, {
+    memory: () => NonceSource.layerMemory(),
+    redis: () => NonceSourceRedis.layer({ prefix: `trigate:{nonces:${settings.network}}:` })
   })
 
 /**
