@@ -247,7 +247,7 @@ const embed = (gateway: string): string => {
  * Kilobytes that a page of five calls may load, zipped: with the imports of single modules that the documentation shows, and
  * with imports from the entry module, whose modules esbuild loads whole. Effect's HTTP client and schemas alone are 42 of them.
  */
-const mostOfPage = { modules: 60, entry: 82 }
+const mostOfPage = { modules: 60, entry: 83 }
 
 const pageSize = (): string => {
   const page = fs.readFileSync(path.join(app, "page.ts"), "utf8")

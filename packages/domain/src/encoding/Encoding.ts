@@ -7,7 +7,7 @@
  * slice values out of a text without encoding them again.
  */
 import type * as Clock from "effect/Clock"
-import * as Newtype from "effect/Newtype"
+import type * as Newtype from "effect/Newtype"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -28,8 +28,19 @@ export type Millis = typeof Millis.Type
  */
 export interface MonotonicTime extends Newtype.Newtype<"MonotonicTime", number> {}
 
+// `Newtype.makeIso` would add Effect's optics to a browser bundle
+
 /** Makes a monotonic time from its milliseconds since an unknown moment. */
-export const { get: monotonicMillis, set: makeMonotonicTime } = Newtype.makeIso<MonotonicTime>()
+export function makeMonotonicTime(millis: number): MonotonicTime
+export function makeMonotonicTime(millis: unknown): unknown {
+  return millis
+}
+
+/** Returns the milliseconds of a monotonic time since an unknown moment. */
+export function monotonicMillis(time: MonotonicTime): number
+export function monotonicMillis(time: unknown): unknown {
+  return time
+}
 
 /** Returns the time of the monotonic clock. */
 export const monotonicTime = (clock: Clock.Clock): MonotonicTime =>

@@ -13,14 +13,14 @@ import { Problem, RetryAfter } from "./Problem.ts"
  */
 export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
-  { group: "fix-request", status: 422, title: "Nonce out of window" },
+  { group: "fix-request", status: 422 },
   { nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
 ) {}
 
 /** The nonce inside the action differs from the nonce of the body. The venue refuses such a body: "Nonce mismatch.". */
 export class NonceMismatch extends Problem<NonceMismatch>()(
   "NonceMismatch",
-  { group: "fix-request", status: 422, title: "Nonce mismatch" },
+  { group: "fix-request", status: 422 },
   { nonce: Millis, actionNonce: Millis }
 ) {}
 
@@ -31,7 +31,7 @@ export class NonceMismatch extends Problem<NonceMismatch>()(
  */
 export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
-  { group: "outcome-unknown", status: 409, title: "Nonce already used" },
+  { group: "outcome-unknown", status: 409 },
   {
     signer: Address,
     nonce: Millis,
@@ -47,7 +47,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
  */
 export class InvalidSignature extends Problem<InvalidSignature>()(
   "InvalidSignature",
-  { group: "fix-request", status: 422, title: "Invalid signature" },
+  { group: "fix-request", status: 422 },
   {
     reason: Schema.String,
     recovered: Schema.optionalKey(Address),
@@ -58,29 +58,26 @@ export class InvalidSignature extends Problem<InvalidSignature>()(
 /** The signer is not on the allow-list of this gateway. */
 export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
   "SignerNotAllowed",
-  { group: "fix-setup", status: 403, title: "Signer not allowed" },
+  { group: "fix-setup", status: 403 },
   { signer: Address }
 ) {}
 
 /**
  * The guard's policy for the account refuses the action, and nothing was sent. `rule` is the member of the policy that
- * refuses it, `account` the account on which the action acts; `measured` and `limit` are in `unit`.
+ * refuses it, `account` the account on which the action acts; `measured` and `limit` are in `unit`. `leg` is the entry of
+ * the action's batch that is refused, counted from 0; it is absent if the whole action is refused.
  */
 export class PolicyViolation extends Problem<PolicyViolation>()(
   "PolicyViolation",
-  { group: "fix-request", status: 422, title: "Policy violation" },
+  { group: "fix-request", status: 422 },
   {
     rule: Schema.String,
-    policy: Schema.optionalKey(Schema.String).annotateKey({
-      description: "The name of the policy; absent if no policy could be selected, because the account is unknown"
-    }),
+    policy: Schema.optionalKey(Schema.String),
     account: Schema.optionalKey(Address),
     measured: Schema.optionalKey(Schema.Finite),
     limit: Schema.optionalKey(Schema.Finite),
     unit: Schema.optionalKey(Schema.String),
-    leg: Schema.optionalKey(Schema.Natural).annotateKey({
-      description: "The entry of the action's batch that is refused, counted from 0; absent if the whole action is"
-    }),
+    leg: Schema.optionalKey(Schema.Natural),
     retryAfter: Schema.optionalKey(RetryAfter)
   }
 ) {}
@@ -90,14 +87,14 @@ export class PolicyViolation extends Problem<PolicyViolation>()(
  */
 export class ActionNotFound extends Problem<ActionNotFound>()(
   "ActionNotFound",
-  { group: "fix-request", status: 404, title: "Action not found" },
+  { group: "fix-request", status: 404 },
   {}
 ) {}
 
 /** This gateway does not record candle history. `setting` is the variable that enables recording. */
 export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
   "ArchiveNotConfigured",
-  { group: "fix-setup", status: 501, title: "Archive not configured" },
+  { group: "fix-setup", status: 501 },
   { setting: Schema.String }
 ) {}
 
@@ -110,14 +107,14 @@ export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
  */
 export class ArchiveUnavailable extends Problem<ArchiveUnavailable>()(
   "ArchiveUnavailable",
-  { group: "retry-later", status: 503, title: "Archive unavailable" },
+  { group: "retry-later", status: 503 },
   { reason: Schema.Literals(["away", "newer", "damaged"]) }
 ) {}
 
 /** The caller's key is missing, malformed, unknown, expired or revoked. */
 export class Unauthorized extends Problem<Unauthorized>()(
   "Unauthorized",
-  { group: "fix-setup", status: 401, title: "Unauthorized" },
+  { group: "fix-setup", status: 401 },
   {}
 ) {}
 
@@ -127,28 +124,28 @@ export class Unauthorized extends Problem<Unauthorized>()(
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",
-  { group: "fix-setup", status: 403, title: "Not permitted" },
+  { group: "fix-setup", status: 403 },
   { missing: Schema.Literals(["chains", "classes", "operations", "signers", "origins"]), needed: Schema.String }
 ) {}
 
 /** The caller has used up its quota, or its share of an upstream's rate limit. Retry after `retryAfter` seconds. */
 export class QuotaExceeded extends Problem<QuotaExceeded>()(
   "QuotaExceeded",
-  { group: "retry-later", status: 429, title: "Quota exceeded" },
+  { group: "retry-later", status: 429 },
   { retryAfter: RetryAfter }
 ) {}
 
 /** The gateway is overloaded and did not start the request: nothing was read or sent. Retry after `retryAfter` seconds. */
 export class Overloaded extends Problem<Overloaded>()(
   "Overloaded",
-  { group: "retry-later", status: 503, title: "Overloaded" },
+  { group: "retry-later", status: 503 },
   { retryAfter: RetryAfter }
 ) {}
 
 /** The address is not the master contract of a fungible token. `contractType` is the type of the contract found. */
 export class TokenNotFound extends Problem<TokenNotFound>()(
   "TokenNotFound",
-  { group: "fix-request", status: 404, title: "Token not found" },
+  { group: "fix-request", status: 404 },
   { address: Schema.String, contractType: Schema.String }
 ) {}
 
@@ -158,7 +155,7 @@ export class TokenNotFound extends Problem<TokenNotFound>()(
  */
 export class UnknownAsset extends Problem<UnknownAsset>()(
   "UnknownAsset",
-  { group: "fix-request", status: 404, title: "Unknown asset" },
+  { group: "fix-request", status: 404 },
   { coin: Schema.String }
 ) {}
 
@@ -169,7 +166,7 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",
-  { group: "fix-request", status: 410, title: "History unavailable" },
+  { group: "fix-request", status: 410 },
   { address: Schema.String, after: Schema.String }
 ) {}
 
@@ -183,7 +180,7 @@ export type RequestFault = typeof RequestFault.Type
 /** The request does not match its schema: a missing field, a wrong type or range, a duplicate key, not JSON. */
 export class InvalidRequest extends Problem<InvalidRequest>()(
   "InvalidRequest",
-  { group: "fix-request", status: 400, title: "Invalid request" },
+  { group: "fix-request", status: 400 },
   { errors: Schema.Array(RequestFault) }
 ) {}
 
@@ -194,14 +191,14 @@ export class InvalidRequest extends Problem<InvalidRequest>()(
  */
 export class UnsupportedAction extends Problem<UnsupportedAction>()(
   "UnsupportedAction",
-  { group: "fix-request", status: 422, title: "Unsupported action" },
+  { group: "fix-request", status: 422 },
   { actionType: Schema.String, supported: Schema.Array(Schema.String) }
 ) {}
 
 /** This route does not relay this JSON-RPC method. */
 export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
   "UnsupportedMethod",
-  { group: "fix-request", status: 404, title: "Unsupported method" },
+  { group: "fix-request", status: 404 },
   { method: Schema.String }
 ) {}
 
@@ -219,7 +216,7 @@ export type StateBlock = typeof StateBlock.Type
  */
 export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
   "UnsupportedBlock",
-  { group: "fix-request", status: 400, title: "Unsupported block" },
+  { group: "fix-request", status: 400 },
   {
     method: Schema.String,
     block: Schema.String,
@@ -235,7 +232,7 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
  */
 export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   "LogRangeTooWide",
-  { group: "fix-request", status: 422, title: "Log range too wide" },
+  { group: "fix-request", status: 422 },
   { requested: Schema.Natural, served: Schema.Natural }
 ) {}
 
@@ -249,21 +246,21 @@ export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
 /** This gateway has no upstream URL for the chain. */
 export class ChainNotConfigured extends Problem<ChainNotConfigured>()(
   "ChainNotConfigured",
-  { group: "fix-setup", status: 501, title: "Chain not configured" },
+  { group: "fix-setup", status: 501 },
   { chain: Schema.Literals(chains) }
 ) {}
 
 /** A token-chain address has an invalid form, checksum or workchain. */
 export class InvalidAddress extends Problem<InvalidAddress>()(
   "InvalidAddress",
-  { group: "fix-request", status: 400, title: "Invalid address" },
+  { group: "fix-request", status: 400 },
   { address: Schema.String, reason: Schema.String }
 ) {}
 
 /** The request is larger than `limit` bytes after decompression. */
 export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
   "PayloadTooLarge",
-  { group: "fix-request", status: 413, title: "Payload too large" },
+  { group: "fix-request", status: 413 },
   { limit: Schema.Natural }
 ) {}
 
@@ -336,14 +333,14 @@ const upstream = Schema.String.annotate({ description: "Label of the upstream: t
 /** Nothing was sent, or a read failed at every upstream URL. It is safe to retry after `retryAfter` seconds. */
 export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
-  { group: "retry-later", status: 503, title: "Upstream unavailable" },
+  { group: "retry-later", status: 503 },
   { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
 ) {}
 
 /** The upstream's rate limit is exhausted. Retry after `retryAfter` seconds, if present. */
 export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
-  { group: "retry-later", status: 429, title: "Upstream rate limited" },
+  { group: "retry-later", status: 429 },
   { upstream, retryAfter: Schema.optionalKey(RetryAfter) }
 ) {}
 
@@ -353,7 +350,7 @@ export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
  */
 export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
   "UpstreamForbidden",
-  { group: "fix-setup", status: 502, title: "Upstream forbidden" },
+  { group: "fix-setup", status: 502 },
   { upstream }
 ) {}
 
@@ -363,21 +360,21 @@ export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
  */
 export class CallReverted extends Problem<CallReverted>()(
   "CallReverted",
-  { group: "fix-request", status: 422, title: "Call reverted" },
+  { group: "fix-request", status: 422 },
   { upstream, code: Schema.Int, data: Schema.optionalKey(Data) }
 ) {}
 
 /** A read, including the response's body, did not finish within `deadline` milliseconds. */
 export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
   "UpstreamTimeout",
-  { group: "retry-later", status: 504, title: "Upstream timeout" },
+  { group: "retry-later", status: 504 },
   { upstream, deadline: Schema.Natural }
 ) {}
 
 /** The upstream's response cannot be decoded: HTML, a truncated body, a wrong ID, or a wrong shape. */
 export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   "UpstreamMalformed",
-  { group: "retry-later", status: 502, title: "Upstream malformed" },
+  { group: "retry-later", status: 502 },
   { upstream, issue: Schema.String }
 ) {}
 
@@ -441,7 +438,7 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
  */
 export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
   "OutcomeUnknown",
-  { group: "outcome-unknown", status: 504, title: "Outcome unknown" },
+  { group: "outcome-unknown", status: 504 },
   {
     upstream,
     nonce: Schema.optionalKey(Millis),

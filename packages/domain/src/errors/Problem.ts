@@ -59,9 +59,12 @@ export const closestWord = (word: string, known: Iterable<string>): string | und
   return first !== undefined && first.far <= word.length / 3 ? first.candidate : undefined
 }
 
+/** Returns the words of a tag, after the first one in lower case. */
+const wordsIn = (tag: string, separator: string): string =>
+  tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => separator + letter.toLowerCase())
+
 /** The type URI of a tag: `NonceMismatch` is `urn:trigate:problem:nonce-mismatch`. */
-export const problemType = (tag: string): string =>
-  `urn:trigate:problem:${tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}`
+export const problemType = (tag: string): string => `urn:trigate:problem:${wordsIn(tag, "-").toLowerCase()}`
 
 /** Seconds to wait before a retry; also sent as the `Retry-After` header. */
 export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before a retry" })
@@ -71,7 +74,8 @@ export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
   readonly group: Group
   /** The HTTP status. */
   readonly status: number
-  readonly title: string
+  /** Default: the words of the tag, such as `Nonce mismatch`. */
+  readonly title?: string
 }
 
 // optional in decoding, because a proxy may have changed these members
@@ -86,7 +90,7 @@ const constant = <const L extends string | number>(value: L) =>
 // the fields are in the order in which they are encoded
 const problemFields = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
   tag: Tag,
-  { status, title }: Declaration,
+  { status, title = wordsIn(tag, " ") }: Declaration,
   fields: Fields
 ) => ({
   detail: optional(Schema.String),
@@ -118,13 +122,14 @@ export function Problem<Self>(): <
 // this signature is less exact than the one above, because the class refers to itself
 export function Problem() {
   return (tag: string, declaration: Declaration, fields: Schema.Struct.Fields): object => {
+    const title = declaration.title ?? wordsIn(tag, " ")
     return class extends Schema.Error<{ readonly detail?: string }>(tag)(problemFields(tag, declaration, fields), {
-      description: declaration.title,
+      description: title,
       httpApiStatus: declaration.status,
       "~httpApiEncoding": { _tag: "Json", contentType: "application/problem+json" }
     }) {
       override get message(): string {
-        return this.detail ?? declaration.title
+        return this.detail ?? title
       }
       get group(): ErrorGroup {
         return declaration.group

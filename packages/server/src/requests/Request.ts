@@ -387,7 +387,7 @@ const groups = new Set<string>()
 
 /**
  * Returns the label of a caller's group, from the `id` of the caller: the name of the caller's key. The label is `address` for a caller without a
- * key, and `others` for further names beyond {@link maxGroups}.
+ * key, and `others` for further names beyond the first 100.
  */
 export const callerGroup = (id: string): string => {
   if (!id.startsWith("key:")) return "address"
