@@ -16,6 +16,8 @@ import { line } from "./harness/suite.ts"
 
 const suites: { readonly [name: string]: string } = {
   signing: "recovering and signing actions, beside viem",
+  guard:
+    "the processor time of an order that policies judge, and a hundred bots whose limits two guards share in Redis",
   inspector: "the processor time of one inspection of a body that no likely mistake explains",
   relay: "relaying a small JSON-RPC read, beside bare proxies, @fastify/http-proxy and nginx",
   half: "the latency of a relayed read, and garbage collection, at half of the highest rate, beside a bare proxy",

@@ -26,7 +26,7 @@ describe("the nonces of a signer", () => {
       const lists = answers.map(numbersIn)
       assert.deepStrictEqual(lists.map((list) => list.length), [1, 5, 100])
       assert.strictEqual(new Set(lists.flat()).size, 106)
-      for (const list of lists) assert.deepStrictEqual([...list].sort((one, other) => one - other), list)
+      for (const list of lists) assert.deepStrictEqual(list.toSorted((one, other) => one - other), list)
       const now = yield* Clock.currentTimeMillis
       for (const nonce of lists.flat()) assert.isBelow(Math.abs(nonce - now), 5000)
       assert.lengthOf(numbersIn(yield* issue(url, { signer })), 1)

@@ -135,7 +135,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     }
     const account: GuardedAccount = {
       address,
-      reservations: new Reservations(),
+      reservations: new Reservations(store !== undefined),
       dexes: new Set([""]),
       view: undefined,
       exposure: undefined,

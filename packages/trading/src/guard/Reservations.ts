@@ -46,6 +46,9 @@ const decodeDocument = Schema.decodeOption(Document)
 /** An order counts until the same millisecond of the minute after the next second. */
 const window = 60
 
+/** Maximum number of seconds whose orders are stored: more than a minute's, because a clock can be set back. */
+const mostSeconds = 120
+
 /** The reservations of one account. */
 export class Reservations {
   readonly entries = new Map<string, Reserved>()
@@ -59,14 +62,16 @@ export class Reservations {
   readonly #rate = new Map<number, number>()
   /** The changes that are not stored yet. */
   readonly #changes = new Map<string, "gone" | Reserved["state"]>()
+  readonly #isShared: boolean
+
+  constructor(isShared: boolean) {
+    this.#isShared = isShared
+  }
 
   /** Returns the number of new orders in the last 60 seconds. */
   orders(second: number): number {
     let sum = 0
-    for (const [each, count] of this.#rate) {
-      if (second - each > window) this.#rate.delete(each)
-      else sum += count
-    }
+    for (const [each, count] of this.#rate) if (second - each <= window) sum += count
     return sum
   }
 
@@ -75,6 +80,7 @@ export class Reservations {
     let excess = this.orders(second) + more - limit
     for (const [each, count] of [...this.#rate].toSorted(([one], [other]) => one - other)) {
       if (excess <= 0) break
+      if (second - each > window) continue
       excess -= count
       if (excess <= 0) return Math.max(1, each + window + 1 - second)
     }
@@ -83,12 +89,14 @@ export class Reservations {
 
   /** Counts new orders. They stay counted whatever becomes of them. */
   countOrders(second: number, count: number): void {
-    if (count > 0) this.#rate.set(second, (this.#rate.get(second) ?? 0) + count)
+    if (count === 0) return
+    this.#rate.set(second, (this.#rate.get(second) ?? 0) + count)
+    if (this.#rate.size > mostSeconds) this.#rate.delete(Math.min(...this.#rate.keys()))
   }
 
   /** Ends a reservation, or changes its state. */
   change(id: string, to: "gone" | Reserved["state"], now: number): void {
-    this.#changes.set(id, to)
+    if (this.#isShared) this.#changes.set(id, to)
     const entry = this.entries.get(id)
     if (to === "gone") this.entries.delete(id)
     else if (entry !== undefined && entry.state !== to) {
