@@ -12,6 +12,8 @@ export interface Mutant {
   readonly to: string
   /** Whether the scenario of a signed action finds it, which runs many more seeds a second. */
   readonly inOnce?: true
+  /** Whether the scenario of replicas with policies finds it. */
+  readonly inGuard?: true
   /** Whether this project had the fault once. */
   readonly isReal?: true
 }
@@ -193,5 +195,33 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/trading/src/internal/accounts/LogOwnership.ts",
     from: "if (epoch !== log.head.epoch) return ownership.lose",
     to: ""
+  },
+  {
+    name: "guards of replicas do not see each other's reservations",
+    file: "packages/trading/src/guard/GuardedAccounts.ts",
+    from: `    if (yield* shared.put(account.address, account.reservations.version, text)) {`,
+    to: `    if (Number.isInteger(account.reservations.version) || (yield* shared.put(account.address, 0, text))) {`,
+    inGuard: true
+  },
+  {
+    name: "a reservation ends with the venue's response",
+    file: "packages/trading/src/guard/GuardedAccounts.ts",
+    from: `if (settlement === "accepted") change("settled")`,
+    to: `if (settlement === "accepted") change("gone")`,
+    inGuard: true
+  },
+  {
+    name: "a guard uses a state from before another replica ended a reservation",
+    file: "packages/trading/src/guard/GuardedAccounts.ts",
+    from: `(view?.venueTime ?? 0) < reservations.seen`,
+    to: `(view?.venueTime ?? 0) < reservations.seen - 1e12`,
+    inGuard: true
+  },
+  {
+    name: "orders are netted against an opposite position",
+    file: "packages/trading/src/guard/Rules.ts",
+    from: `Math.max(Math.max(held, 0) + side.buys, Math.max(-held, 0) + side.sells)`,
+    to: `Math.max(Math.abs(held), held + side.buys, side.sells - held)`,
+    inGuard: true
   }
 ]

@@ -75,7 +75,8 @@ const findMutant = (index: number, most: number, from: number): number | undefin
     String(from),
     "--seeds",
     String(most),
-    ...(mutants[index]?.inOnce === true ? ["--once"] : [])
+    ...(mutants[index]?.inOnce === true ? ["--once"] : []),
+    ...(mutants[index]?.inGuard === true ? ["--guard"] : [])
   ], {
     encoding: "utf8",
     env: { ...process.env, TRIGATE_MUTANT: String(index), TRIGATE_FIRST_FAILURE: "1" },
