@@ -31,8 +31,8 @@ const titles = {
   marginMode: "Margin mode",
   orderNotional: "Notional of an order",
   actionNotional: "Notional of an action",
-  priceBand: "Price against the mid price",
-  oracleBand: "Price against the oracle price",
+  priceBand: "Distance to mid price",
+  oracleBand: "Distance to oracle price",
   marketSlippage: "Slippage",
   ordersPerMinute: "New orders",
   openNotional: "Open orders",
@@ -59,7 +59,7 @@ const atMost = (value: number | undefined): string | undefined =>
 const inQuote = (value: number | undefined): string | undefined =>
   value === undefined ? undefined : `at most ${amount(value)} in the quote token`
 
-const basisPoints = (value: number): string => `${amount(value)} basis points (${amount(value / 100)} %)`
+const basisPoints = (value: number): string => `${amount(value)} basis points (${Number((value / 100).toFixed(4))} %)`
 
 const duration = (value: Duration.Duration): string => Duration.format(value).replaceAll(/(\d)(\D)/gu, "$1\u00a0$2")
 
@@ -80,8 +80,27 @@ const positionsText = (limit: NonNullable<Policy.Policy["positionNotional"]>): s
     : Object.entries(limit).map(([coin, each]) => `${coin === "*" ? "other coins" : coin} at most ${amount(each)}`)
       .join(", ")
 
+/** The number of accounts that are shown without a click. */
+const shownAccounts = 4
+
+const Addresses = ({ all }: { readonly all: ReadonlyArray<string> }) => {
+  const list = all.map((address) => (
+    <div key={address}>
+      <code>{address}</code>
+    </div>
+  ))
+  return all.length <= shownAccounts
+    ? <>{list}</>
+    : (
+      <details>
+        <summary>{Table.count(all.length)} accounts</summary>
+        {list}
+      </details>
+    )
+}
+
 /** Says in words what each rule of a policy lets pass; a rule that limits nothing is `undefined`. */
-const ruleTexts = (policy: Policy.Policy): { readonly [Name in Policy.RuleName]: string | undefined } => ({
+const ruleTexts = (policy: Policy.Policy): { readonly [Name in Policy.RuleName]: ComponentChildren } => ({
   actions: actionsText(policy.actions),
   coins: policy.coins === undefined ? undefined : coinsText(policy.coins),
   reduceOnly: policy.reduceOnly === true ? "no others" : undefined,
@@ -90,7 +109,11 @@ const ruleTexts = (policy: Policy.Policy): { readonly [Name in Policy.RuleName]:
     ? undefined
     : `each action within ${duration(policy.expiresWithin)}`,
   hours: policy.hours === undefined ? undefined : hoursText(policy.hours),
-  destinations: policy.destinations?.length === 0 ? "no other accounts" : policy.destinations?.join(", "),
+  destinations: policy.destinations === undefined
+    ? undefined
+    : policy.destinations.length === 0
+    ? "no other account"
+    : <Addresses all={policy.destinations} />,
   builderFee: policy.builderFee === undefined ? undefined : `at most ${basisPoints(policy.builderFee)}`,
   leverage: policy.leverage === undefined ? undefined : `at most ${policy.leverage}x`,
   marginMode: policy.marginMode,
@@ -112,30 +135,11 @@ const Fact = ({ children, name }: { readonly name: string; readonly children: Co
   </div>
 )
 
-/** The number of accounts that are shown without a click. */
-const shownAccounts = 4
-
-const Addresses = ({ all }: { readonly all: ReadonlyArray<string> }) => {
-  const list = all.map((address) => (
-    <div key={address}>
-      <code>{address}</code>
-    </div>
-  ))
-  return all.length <= shownAccounts
-    ? <>{list}</>
-    : (
-      <details>
-        <summary>{Table.count(all.length)} accounts</summary>
-        {list}
-      </details>
-    )
-}
-
 const PolicyCard = ({ policy }: { readonly policy: Policy.Policy }) => {
   const { accounts, callers, maxAge, name } = policy
   const texts = ruleTexts(policy)
   return (
-    <section class="card" aria-label={`Policy ${name}`}>
+    <section class="card policy" aria-label={`Policy ${name}`}>
       <h3>{name}</h3>
       <dl>
         <Fact name="Accounts">{accounts === "*" ? "all" : <Addresses all={accounts} />}</Fact>
@@ -152,7 +156,7 @@ const PolicyCard = ({ policy }: { readonly policy: Policy.Policy }) => {
 const PoliciesPart = ({ policies: { otherAccounts = "relay", policies } }: Pick<GuardStatus, "policies">) => (
   <section aria-labelledby="policies-title">
     <h2 id="policies-title">Policies</h2>
-    <div class="pair">{policies.map((policy) => <PolicyCard key={policy.name} policy={policy} />)}</div>
+    <div class="policies">{policies.map((policy) => <PolicyCard key={policy.name} policy={policy} />)}</div>
     <p class="muted">
       Cancels always pass. Actions of accounts without a policy {otherAccounts === "refuse" ? "are refused" : "pass"}.
       {" "}
@@ -161,41 +165,16 @@ const PoliciesPart = ({ policies: { otherAccounts = "relay", policies } }: Pick<
   </section>
 )
 
-interface LimitUse {
-  readonly title: string
-  /** The limit; absent if the policy does not limit this. */
-  readonly limit: number | undefined
-  /** The measured value; absent if no positions and orders of the account were seen. */
-  readonly used: number | undefined
-  readonly unit: string
-}
-
-/** Returns the use of the limits of each policy of an account. */
-const measure = ({ notional, orders }: AccountUse, policies: ReadonlyArray<Policy.Policy>): ReadonlyArray<LimitUse> =>
-  policies.flatMap(({ name, openNotional, ordersPerMinute, totalNotional }) => {
-    const suffix = policies.length === 1 ? "" : ` (${name})`
-    const sums = notional.length === 0 ? [{ quote: "", open: undefined, total: undefined }] : notional
-    return [
-      { title: `New orders in the last minute${suffix}`, limit: ordersPerMinute, used: orders, unit: "" },
-      ...sums.map(({ open, quote }) => ({
-        title: `${titles.openNotional}${suffix}`,
-        limit: openNotional,
-        used: open,
-        unit: quote
-      })),
-      ...sums.map(({ quote, total }) => ({
-        title: `${titles.totalNotional}, if all orders fill${suffix}`,
-        limit: totalNotional,
-        used: total,
-        unit: quote
-      }))
-    ]
-  })
-
 /** The share of a limit from which its bar has the colour of a warning. */
 const warnAt = 0.8
 
-const LimitTile = ({ limit, title, unit, used }: LimitUse) => {
+/** Shows the use of a limit. `used` is absent if no positions and orders of the account were seen. */
+const LimitTile = ({ limit, title, unit = "", used }: {
+  readonly title: string
+  readonly limit: number | undefined
+  readonly used: number | undefined
+  readonly unit?: string | undefined
+}) => {
   if (limit === undefined) return null
   const value = used === undefined ? "–" : Table.count(used)
   const bound = `of ${amount(limit)} ${unit}`.trimEnd()
@@ -217,9 +196,50 @@ const LimitTile = ({ limit, title, unit, used }: LimitUse) => {
   )
 }
 
+const PolicyUse = ({ policy: { name, openNotional, ordersPerMinute, totalNotional }, use: { notional, orders } }: {
+  readonly policy: Policy.Policy
+  readonly use: AccountUse
+}) => {
+  const sums = notional.length === 0 ? [undefined] : notional
+  return openNotional === undefined && ordersPerMinute === undefined && totalNotional === undefined
+    ? (
+      <>
+        <h4>{name}</h4>
+        <p class="muted">Its limits apply to each action alone.</p>
+      </>
+    )
+    : (
+      <>
+        <h4>{name}</h4>
+        <dl class="tiles">
+          <LimitTile title="New orders in the last minute" limit={ordersPerMinute} used={orders} />
+          {sums.map((sum) => (
+            <LimitTile
+              key={sum?.quote}
+              title={titles.openNotional}
+              limit={openNotional}
+              used={sum?.open}
+              unit={sum?.quote}
+            />
+          ))}
+          {sums.map((sum) => (
+            <LimitTile
+              key={sum?.quote}
+              title="All positions, if all orders fill"
+              limit={totalNotional}
+              used={sum?.total}
+              unit={sum?.quote}
+            />
+          ))}
+        </dl>
+      </>
+    )
+}
+
+const counted = (value: number, noun: string): string => `${Table.count(value)} ${noun}${value === 1 ? "" : "s"}`
+
 const AccountPart = ({ policies, use }: { readonly use: AccountUse; readonly policies: Policy.Policies }) => {
   const own = policies.policies.filter((policy) => Policy.covers(policy, use.account.toLowerCase()))
-  const isCounted = own.some(({ ordersPerMinute }) => ordersPerMinute !== undefined)
   return (
     <div class="use">
       <h3>
@@ -227,18 +247,13 @@ const AccountPart = ({ policies, use }: { readonly use: AccountUse; readonly pol
           <code>{use.account}</code>
         </a>
       </h3>
-      <p class="muted">
-        {own.length === 0 ? "No policy names this account." : `Policies: ${own.map(({ name }) => name).join(", ")}`}
+      <p>
+        {counted(use.orders, "new order")} in the last minute, {counted(use.reserved, "reserved action")}{" "}
+        whose effect is not known yet
       </p>
-      <dl class="tiles">
-        {measure(use, own).map((each) => <LimitTile key={`${each.title} ${each.unit}`} {...each} />)}
-        {isCounted ? null : <Table.Tile name="New orders in the last minute" value={Table.count(use.orders)} />}
-        <Table.Tile
-          name="Reserved actions"
-          value={Table.count(use.reserved)}
-          note="whose effect is not seen yet"
-        />
-      </dl>
+      {own.length === 0
+        ? <p class="muted">No policy names this account.</p>
+        : own.map((policy) => <PolicyUse key={policy.name} policy={policy} use={use} />)}
     </div>
   )
 }
@@ -323,7 +338,7 @@ const HaltForm = ({ onHalt }: { readonly onHalt: (target: Policy.HaltTarget) => 
         }}
       >
         <label>
-          Halt{" "}
+          Scope{" "}
           <select name="scope" value={scope.value} onChange={(event) => choose(event.currentTarget.value)}>
             <option value="all">all actions</option>
             <option value="account">an account</option>
@@ -427,12 +442,15 @@ const Halts = ({ halts, onResume }: Pick<GuardStatus, "halts"> & {
   </>
 )
 
+const hasLimits = ({ otherAccounts, policies }: Policy.Policies): boolean =>
+  policies.length > 0 || otherAccounts === "refuse"
+
 const NoPolicies = () => (
   <section class="card" aria-labelledby="none-title">
     <h2 id="none-title">This gateway has no policies</h2>
     <p>
-      Every signed action passes. With policies, this page shows how much of each limit every account uses, the rules of
-      each policy, and the latest refusals.
+      No limit applies to signed actions. With policies, this page shows how much of each limit every account uses, the
+      rules of each policy, and the latest refusals.
     </p>
     <p>
       Write the policies to a file, check it with <code>trigate guard check policies.yaml</code>{" "}
@@ -442,14 +460,10 @@ const NoPolicies = () => (
   </section>
 )
 
-const Shown = ({ onAsk, status }: { readonly status: GuardStatus; readonly onAsk: (asked: Asked) => void }) => {
-  const { accounts, halts, policies, refusals } = status
-  const hasPolicies = policies.policies.length > 0 || policies.otherAccounts === "refuse"
+const Limits = ({ status: { accounts, policies, refusals } }: { readonly status: GuardStatus }) => {
+  const hasPolicies = hasLimits(policies)
   return (
     <>
-      <Halts halts={halts} onResume={(target) => onAsk({ target, what: "resume" })} />
-      {hasPolicies ? null : <NoPolicies />}
-      <HaltForm onHalt={(target) => onAsk({ target, what: "halt" })} />
       {accounts.length === 0 && !hasPolicies ? null : (
         <section class="card" aria-labelledby="use-title">
           <h2 id="use-title">Use of the limits</h2>
@@ -464,7 +478,7 @@ const Shown = ({ onAsk, status }: { readonly status: GuardStatus; readonly onAsk
   )
 }
 
-/** The console's panel of the guard. */
+/** The console's panel of the guard. Trading can be halted also if the guard's status cannot be read. */
 export const Guard = () => {
   const [last, ask] = usePolled(Admin.guard)
   const asked = useSignal<Asked | undefined>(undefined)
@@ -479,18 +493,24 @@ export const Guard = () => {
     told.value = "failure" in outcome ? undefined : `${what === "halt" ? "Halted" : "Resumed"}: ${targetText(target)}.`
     await ask()
   }
+  const askTo = (what: Asked["what"]) => (target: Policy.HaltTarget): void => {
+    asked.value = { target, what }
+  }
   if (last === undefined) return <p class="muted">Reading …</p>
-  if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
   return (
     <>
       <p class="hidden" aria-live="polite">{told.value}</p>
       {failure.value === undefined ? null : <p class="card bad" role="alert">{failure.value}</p>}
-      <Shown
-        status={last.value}
-        onAsk={(what) => {
-          asked.value = what
-        }}
-      />
+      {"failure" in last
+        ? <p class="card bad" role="alert">{last.failure}</p>
+        : (
+          <>
+            <Halts halts={last.value.halts} onResume={askTo("resume")} />
+            {hasLimits(last.value.policies) ? null : <NoPolicies />}
+          </>
+        )}
+      <HaltForm onHalt={askTo("halt")} />
+      {"failure" in last ? null : <Limits status={last.value} />}
       {asked.value === undefined ? null : (
         <Question
           asked={asked.value}
