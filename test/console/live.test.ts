@@ -381,6 +381,7 @@ describe.runIf(canOpen)("the guard of a gateway", () => {
       yield* Effect.promise(() =>
         refusals.first().filter({ hasText: /Trading of BTC is halted by the operator.*order sent from 127/u }).waitFor()
       )
+      yield* keep(browser, "console-guard")
       for (const [colorScheme, width] of [["light", 1200], ["dark", 390], ["light", 360]] as const) {
         yield* wear(browser, { colorScheme, width })
         assert.deepStrictEqual(yield* findings(browser), [], `${colorScheme} ${width}`)
