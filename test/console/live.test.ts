@@ -334,10 +334,11 @@ describe.runIf(canOpen)("the guard of a gateway", () => {
       const send = (asset: number, price: string, size: string) =>
         Effect.flatMap(orderOf(asset, price, size), (body) => postJson(`${url}/exchange`, body))
       const refusals = page.getByRole("region", { name: "Latest refusals" }).getByRole("listitem")
-      const halt = (scope: string, coin: string) =>
+      const halt = (scope: "account" | "coin", name: string) =>
         Effect.gen(function*() {
           yield* Effect.promise(() => page.getByRole("combobox", { name: "Scope" }).selectOption(scope))
-          yield* Effect.promise(() => page.getByLabel("Coin", { exact: true }).fill(coin))
+          const label = scope === "coin" ? "Coin" : "Account"
+          yield* Effect.promise(() => page.getByLabel(label, { exact: true }).fill(name))
           yield* press(browser, "Halt …")
         })
       yield* goTo(browser, `${url}/#guard`)
@@ -393,6 +394,14 @@ describe.runIf(canOpen)("the guard of a gateway", () => {
       yield* press(browser, "Resume")
       yield* Effect.promise(() => banner.waitFor({ state: "detached" }))
       assert.strictEqual(yield* send(0, "30000", "0.001"), 200)
+      yield* halt("account", keys.trader.address)
+      yield* press(browser, "Halt")
+      const halted = page.getByRole("region", { name: `Halt of the account ${keys.trader.address}` })
+      yield* Effect.promise(() => halted.waitFor())
+      assert.strictEqual(yield* send(1, "1500", "0.01"), 422)
+      yield* press(browser, "Resume …")
+      yield* press(browser, "Resume")
+      yield* Effect.promise(() => halted.waitFor({ state: "detached" }))
       // only the open panel is read
       yield* click(browser, "Callers")
       yield* shows(browser, "This gateway does not require keys")

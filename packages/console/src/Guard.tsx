@@ -347,7 +347,7 @@ const HaltForm = ({ onHalt }: { readonly onHalt: (target: Policy.HaltTarget) => 
         </label>
         {scope.value === "account"
           ? (
-            <label>
+            <label key="account">
               Account{" "}
               <input
                 name="name"
@@ -362,7 +362,7 @@ const HaltForm = ({ onHalt }: { readonly onHalt: (target: Policy.HaltTarget) => 
           )
           : scope.value === "coin"
           ? (
-            <label>
+            <label key="coin">
               Coin <input name="name" required maxLength={64} list="halted" size={10} spellcheck={false} />
               <datalist id="halted">{Gateway.coins.value.map((coin) => <option key={coin} value={coin} />)}</datalist>
             </label>
