@@ -13,7 +13,7 @@ import { usePolled } from "./Live.ts"
 import * as Table from "./Table.tsx"
 
 type AccountUse = GuardStatus["accounts"][number]
-type Refusal = GuardStatus["refusals"][number]
+type GuardRefusal = GuardStatus["refusals"][number]
 
 const guide = "https://github.com/trigate/trigate/blob/main/docs/guides/guard.md"
 
@@ -45,7 +45,7 @@ const titles = {
   store: "Shared store"
 } satisfies { readonly [Name in Policy.RuleName]: string } & { readonly [name: string]: string }
 
-const titleOf = new Map(Object.entries(titles))
+const ruleTitles = new Map(Object.entries(titles))
 
 /** Formats a number with narrow spaces between thousands and at most two decimals. */
 const amount = (value: number): string => {
@@ -99,7 +99,7 @@ const Addresses = ({ all }: { readonly all: ReadonlyArray<string> }) => {
     )
 }
 
-/** Says in words what each rule of a policy lets pass; a rule that limits nothing is `undefined`. */
+/** Describes what each rule of a policy lets pass; a rule that limits nothing is `undefined`. */
 const ruleTexts = (policy: Policy.Policy): { readonly [Name in Policy.RuleName]: ComponentChildren } => ({
   actions: actionsText(policy.actions),
   coins: policy.coins === undefined ? undefined : coinsText(policy.coins),
@@ -269,10 +269,10 @@ const callerText = (caller: string): string =>
 const groupDigits = (text: string): string =>
   text.replaceAll(/(?<![\w.])\d{5,}(?![\w])/gu, (digits) => Table.count(Number(digits)))
 
-const RefusalItem = ({ actionType, caller, time, violation }: Refusal) => (
+const RefusalItem = ({ actionType, caller, time, violation }: GuardRefusal) => (
   <li>
     <time dateTime={new Date(time).toISOString()}>{Table.instant(time)}{Table.clock(time).slice(5, 8)}</time>
-    <strong>{titleOf.get(violation.rule) ?? violation.rule}</strong>
+    <strong>{ruleTitles.get(violation.rule) ?? violation.rule}</strong>
     <div>
       {groupDigits(violation.message)}
       <div class="muted">
