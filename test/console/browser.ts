@@ -99,6 +99,7 @@ export const pictures = [
   "console-callers",
   "console-candles",
   "console-chains",
+  "console-guard",
   "console-inspector",
   "console-overview",
   "console-requests",

@@ -35,7 +35,8 @@ import {
   opened,
   postJson,
   press,
-  shows
+  shows,
+  wear
 } from "./browser.ts"
 
 afterAll(closeBrowser)
@@ -298,6 +299,129 @@ describe.runIf(canOpen)("the console of a venue that fails", () => {
       const row = browser.page.getByRole("row", { name: "trading-api" })
       yield* Effect.promise(() => row.getByText("0 %", { exact: true }).waitFor())
       assert.strictEqual(yield* Effect.promise(() => row.locator(".bad").count()), 0)
+    }))
+})
+
+const policies = `policies:
+  - name: desk
+    accounts: ["${keys.trader.address}"]
+    coins: [BTC, ETH]
+    orderNotional: 1000
+    ordersPerMinute: 10
+    openNotional: 50000
+    priceBand: 10000
+`
+
+const orderOf = Effect.fnUntraced(function*(asset: number, price: string, size: string) {
+  const order = { a: asset, b: true, p: price, s: size, r: false, t: { limit: { tif: "Gtc" } } }
+  const nonce = yield* Clock.currentTimeMillis
+  const action = { type: "order", orders: [order], grouping: "na" }
+  return Json.stringify(yield* SandboxSigner.signAction(keys.trader, { nonce, action }))
+})
+
+describe.runIf(canOpen)("the guard of a gateway", () => {
+  it.live("shows policies, uses and refusals, and halts and resumes after a confirmation", () =>
+    Effect.gen(function*() {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "console-"))),
+        (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+      )
+      const file = path.join(folder, "policies.yaml")
+      fs.writeFileSync(file, policies)
+      const { url } = yield* gateway({ TRIGATE_GUARD: file })
+      const browser = yield* opened()
+      const { page } = browser
+      const send = (asset: number, price: string, size: string) =>
+        Effect.flatMap(orderOf(asset, price, size), (body) => postJson(`${url}/exchange`, body))
+      const refusals = page.getByRole("region", { name: "Latest refusals" }).getByRole("listitem")
+      const halt = (scope: "account" | "coin", name: string) =>
+        Effect.gen(function*() {
+          yield* Effect.promise(() => page.getByRole("combobox", { name: "Scope" }).selectOption(scope))
+          const label = scope === "coin" ? "Coin" : "Account"
+          yield* Effect.promise(() => page.getByLabel(label, { exact: true }).fill(name))
+          yield* press(browser, "Halt …")
+        })
+      yield* goTo(browser, `${url}/#guard`)
+      yield* shows(browser, "No account yet: each one appears here with its first action.")
+      const policy = page.getByRole("region", { name: "Policy desk" })
+      assert.deepStrictEqual(
+        (yield* Effect.promise(() => policy.locator("dd").allInnerTexts())).map((text) =>
+          text.replaceAll(/\s+/gu, " ")
+        ),
+        [
+          keys.trader.address,
+          "orders, leverage and margin",
+          "BTC, ETH",
+          "at most 1 000 in the quote token",
+          "within 10 000 basis points (100 %)",
+          "at most 10 per minute",
+          "at most 50 000 in the quote token"
+        ]
+      )
+      assert.strictEqual(yield* send(0, "30000", "2"), 422)
+      yield* Effect.promise(() =>
+        refusals.filter({
+          hasText: /Notional of an order.*The notional of the order is .* USDC; the policy allows 1000/u
+        }).waitFor()
+      )
+      assert.strictEqual(yield* send(1, "1500", "0.01"), 200)
+      const use = page.getByRole("region", { name: "Use of the limits" })
+      yield* Effect.promise(() => use.getByRole("meter", { name: "New orders in the last minute: 1 of 10" }).waitFor())
+      yield* Effect.promise(() => use.getByRole("meter", { name: /^Open orders: \d+ of 50.000 USDC$/u }).waitFor())
+      // a misspelt coin, which would stop nothing
+      yield* halt("coin", "btc")
+      yield* shows(browser, "The venue lists no coin btc, so the halt stops nothing. Did you mean BTC?")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* press(browser, "Cancel")
+      yield* halt("coin", "BTC")
+      yield* shows(browser, "Orders on the book stay there, and can still fill.")
+      yield* press(browser, "Halt")
+      const banner = page.getByRole("region", { name: "Halt of orders in BTC" })
+      yield* Effect.promise(() => banner.waitFor())
+      assert.strictEqual(yield* send(0, "30000", "0.001"), 422)
+      yield* Effect.promise(() =>
+        refusals.first().filter({ hasText: /Trading of BTC is halted by the operator.*order sent from 127/u }).waitFor()
+      )
+      yield* keep(browser, "console-guard")
+      for (const [colorScheme, width] of [["light", 1200], ["dark", 390], ["light", 360]] as const) {
+        yield* wear(browser, { colorScheme, width })
+        assert.deepStrictEqual(yield* findings(browser), [], `${colorScheme} ${width}`)
+        assert.isTrue(yield* isAsWideAsTheWindow(browser), `${colorScheme} ${width}`)
+      }
+      yield* wear(browser, {})
+      yield* Effect.promise(() => banner.getByRole("button", { name: "Resume …" }).press("Enter"))
+      yield* shows(browser, "Resume orders in BTC?")
+      yield* press(browser, "Resume")
+      yield* Effect.promise(() => banner.waitFor({ state: "detached" }))
+      assert.strictEqual(yield* send(0, "30000", "0.001"), 200)
+      yield* halt("account", keys.trader.address)
+      yield* press(browser, "Halt")
+      const halted = page.getByRole("region", { name: `Halt of the account ${keys.trader.address}` })
+      yield* Effect.promise(() => halted.waitFor())
+      assert.strictEqual(yield* send(1, "1500", "0.01"), 422)
+      yield* press(browser, "Resume …")
+      yield* press(browser, "Resume")
+      yield* Effect.promise(() => halted.waitFor({ state: "detached" }))
+      // only the open panel is read
+      yield* click(browser, "Callers")
+      yield* shows(browser, "This gateway does not require keys")
+      const before = browser.asked.length
+      for (let round = 0; round < 2; round++) {
+        yield* Effect.promise(() => page.waitForResponse((response) => response.url().endsWith("/admin/keys")))
+      }
+      assert.deepStrictEqual(browser.asked.slice(before).filter((asked) => asked.endsWith("/admin/guard")), [])
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("without policies, says what would be there", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened({ width: 360 })
+      yield* goTo(browser, `${url}/#guard`)
+      yield* shows(browser, "This gateway has no policies")
+      yield* Effect.promise(() => browser.page.getByRole("link", { name: "A bot that cannot blow up" }).waitFor())
+      assert.deepStrictEqual(yield* findings(browser), [])
+      assert.isTrue(yield* isAsWideAsTheWindow(browser))
     }))
 })
 

@@ -101,6 +101,7 @@ const panels = [
   "inspect",
   `lookup?of=${transactions.creation}`,
   "actions",
+  "guard",
   "callers",
   "requests",
   "account",

@@ -95,6 +95,7 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
     weight: { title: "Weight", Body: Weight },
     streams: { title: "Streams", Body: Streams },
     actions: { title: "Action log", Body: Actions },
+    guard: { title: "Guard", Body: lazily(() => import("./Guard.tsx").then(({ Guard }) => Guard)) },
     callers: { title: "Callers", Body: Callers },
     requests: { title: "Requests", Body: Requests },
     settings: { title: "Settings", Body: Settings }
