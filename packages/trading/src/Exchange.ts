@@ -234,7 +234,7 @@ export interface Parts {
 /** Makes the service `Exchange`. */
 export const make = ({ admission, changed = () => Effect.void, guard, log, send }: Parts): Exchange["Service"] => {
   const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
-    const reservation = guard === undefined ? undefined : yield* guard.reserve(admitted)
+    const reservation = guard === undefined || guard.state.isIdle ? undefined : yield* guard.reserve(admitted)
     const { actionType, body, fingerprint, nonce, signer } = admitted
     const caller = yield* CurrentCaller
     const identity = signer === undefined ? { nonce } : { nonce, signer }

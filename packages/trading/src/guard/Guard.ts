@@ -100,6 +100,8 @@ export type Queries =
  * ```
  */
 export class Guard extends Context.Service<Guard, {
+  /** Whether every action passes, because there are no policies and no halts. `reserve` then need not be called. */
+  readonly state: { readonly isIdle: boolean }
   /**
    * Lets an action pass and reserves its possible effect, or fails with the rule that refuses it. Returns `undefined` if
    * no policy applies to the action.
@@ -228,8 +230,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   /** The reads of the guard, in this order, and at most once for an action. */
   type Reading = "role" | "names" | "prices" | "state"
 
-  const isIdle = (): boolean =>
-    policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
+  const state = { isIdle: false }
+  /** Follows a change of the policies or of the halts. */
+  const followChange = (): void => {
+    state.isIdle = policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
+  }
+  followChange()
 
   const halted = (action: GuardedAction.GuardedAction, account: string): Rules.Violation | undefined => {
     if (Rules.isReducing(action)) return undefined
@@ -474,7 +480,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   ): Effect.Effect<GuardedAccounts.Reservation | undefined, PolicyViolation> =>
     Effect.contextWith((context: Context.Context<never>) => {
       const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
-      if (isIdle() || Policy.harmlessActions.has(type)) return Effect.undefined
+      if (state.isIdle || Policy.harmlessActions.has(type)) return Effect.undefined
       const { id } = Context.get(context, CurrentCaller)
       const action = GuardedAction.read(admitted)
       const looked = look(admitted, action, id, nothing)
@@ -501,7 +507,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const checkTransaction = Effect.fnUntraced(function*(params: unknown) {
     const raw: unknown = Array.isArray(params) ? params[0] : undefined
-    if (isIdle() || !isData(raw) || !raw.toLowerCase().includes(coreWriter.slice(2))) return undefined
+    if (state.isIdle || !isData(raw) || !raw.toLowerCase().includes(coreWriter.slice(2))) return undefined
     // a gateway whose guarded accounts send no such transactions does not load the module
     const { readParties } = yield* Effect.promise(() => import("@trigate/signing/unstable/EvmTransaction"))
     const parties = yield* readParties(raw)
@@ -565,6 +571,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         else addHalt(target)
       }
       areHaltsKnown = true
+      followChange()
       if (changes.size === 0) return
       if (yield* shared.put(GuardStore.haltsKey, document?.version ?? 0, Encoding.stringify([...halts.values()]))) {
         for (const [name, target] of changes) if (haltChanges.get(name) === target) haltChanges.delete(name)
@@ -580,6 +587,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       const isChanged = halts.has(name) !== isHalted
       if (isHalted) addHalt(target)
       else halts.delete(name)
+      followChange()
       if (store === undefined) return Effect.succeed(isChanged)
       haltChanges.set(name, isHalted ? target : undefined)
       return Effect.as(syncHalts(store), isChanged)
@@ -593,6 +601,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   return Guard.of({
+    state,
     reserve: (admitted) => judge(admitted, false),
     check: (admitted) => Effect.asVoid(judge(admitted, true)),
     inspect,
@@ -600,6 +609,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     replace: (next) =>
       Effect.sync(() => {
         policies = next
+        followChange()
       }),
     halt: (target) => Effect.asVoid(changeHalt(target, true)),
     resume: (target) => changeHalt(target, false),
