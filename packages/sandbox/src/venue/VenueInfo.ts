@@ -65,8 +65,13 @@ const answers = {
   predictedFundings: VenueMarkets.predictedFundings,
   validatorSummaries: ({ venue }: VenueState.InfoView) => VenueAccounts.validators(venue),
   vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
+  allBorrowLendReserveStates: VenueMarkets.lendingReserves,
+  gossipPriorityAuctionStatus: VenueMarkets.gossipAuctions,
+  maxMarketOrderNtls: () => VenueMarkets.marketOrderLimits,
+  spotPairDeployAuctionStatus: VenueMarkets.spotDeployAuction,
+  usdcRouting: () => ({ depositRoute: "bridge", withdrawalRoute: "bridge" }),
   // these lists are empty, because the sandbox plays nothing that would be in them
-  allBorrowLendReserveStates: nothing,
+  gossipRootIps: nothing,
   liquidatable: nothing,
   outcomeTemplates: nothing,
   perpCategories: nothing,
@@ -81,13 +86,9 @@ const answeredTypes = Object.keys(answers).filter((type): type is keyof typeof a
  * name the topic.
  */
 export const unplayedQueries: { readonly [topic: string]: ReadonlyArray<string> } = {
-  "outcomes": ["outcomeDeployerLimits", "settledOutcome"],
-  "lending rates": ["borrowLendReserveState"],
-  "deployment of tokens": ["spotDeployState", "spotPairDeployAuctionStatus", "tokenDetails", "usdcRouting"],
-  "gossip priority": ["gossipPriorityAuctionStatus", "gossipRootIps"],
-  "order limits": ["maxMarketOrderNtls"],
   "quote tokens, which the venue no longer serves": ["alignedQuoteTokenInfo"],
-  "combined states": ["batchClearinghouseStates", "userStarState", "vaultDetails", "webData2"]
+  "testnet alone": ["userStarState"],
+  "combined states": ["batchClearinghouseStates", "vaultDetails", "webData2"]
 }
 
 const topics = new Map(
@@ -98,6 +99,11 @@ const topics = new Map(
 export const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(answeredTypes) }),
   Schema.Struct({ type: Schema.Literal("perpAnnotation"), coin: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("borrowLendReserveState"), token: Schema.Natural }),
+  Schema.Struct({ type: Schema.Literal("outcomeDeployerLimits"), venue: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("settledOutcome"), outcome: Schema.Natural }),
+  Schema.Struct({ type: Schema.Literal("spotDeployState"), user: Encoding.Address }),
+  Schema.Struct({ type: Schema.Literal("tokenDetails"), tokenId: Schema.String }),
   Schema.Struct({
     type: Schema.Literal("marginTable"),
     id: Schema.Natural,
@@ -134,6 +140,17 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
       return VenueMarkets.cappedCoins(listing, read.dex ?? "")
     case "perpAnnotation":
       return findMarket(listing.markets, read.coin) === undefined ? undefined : null
+    case "borrowLendReserveState":
+      return VenueMarkets.lendingReserve(read.token)
+    case "outcomeDeployerLimits":
+      // nobody deploys outcomes in the sandbox
+      return undefined
+    case "settledOutcome":
+      return null
+    case "spotDeployState":
+      return { states: [], gasAuction: VenueMarkets.spotDeployAuction(listing) }
+    case "tokenDetails":
+      return VenueMarkets.tokenDetails(listing, read.tokenId)
     case "marginTable":
       return VenueMarkets.meta(listing, read.dex ?? "")?.marginTables?.find(([id]) => id === read.id)?.[1]
     case "activeAssetData":
