@@ -395,14 +395,15 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   }
   const { isCross, value } = Margin.leverageSetting(account, asset)
   const free = Margin.freeMargin(venue, account, asset.dex)
-  const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
+  const position = account.clearings.get(asset.dex)?.positions.get(coin)
+  const size = position?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
   // an order that closes the position needs no margin, and releases the position's margin. Orders on that side can
   // therefore have an additional size of twice the position
   const extra = [max(0n, -2n * size), max(0n, 2n * size)]
   return {
     ...common,
-    leverage: { type: isCross ? "cross" : "isolated", value },
+    leverage: isCross ? { type: "cross", value } : { type: "isolated", value, rawUsd: printUsd(position?.raw ?? 0n) },
     maxTradeSzs: extra.map((closing) => printSz(asset, lots + closing)),
     availableToTrade: extra.map((closing) => printUsd(free + closing * mark / BigInt(value))),
     markPx: printPx(asset, mark)

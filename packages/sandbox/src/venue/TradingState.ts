@@ -349,6 +349,17 @@ export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clea
 export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance =>
   ensure(spot, token, () => ({ total: 0n, hold: 0n, entry: 0n }))
 
+/** A depositor's part of a vault. Amounts are in millionths of a dollar. */
+export interface VaultShare {
+  readonly shares: bigint
+  readonly lockedUntil: number
+  readonly enteredAt: number
+  /** What the depositor has paid for the shares. */
+  readonly basis: bigint
+  /** The profit of the shares that the depositor has given back. */
+  readonly realized: bigint
+}
+
 /** A vault. Depositors own shares of the vault's account. */
 export interface Vault {
   readonly name: string
@@ -357,7 +368,7 @@ export interface Vault {
   readonly createdAt: number
   allowDeposits: boolean
   totalShares: bigint
-  readonly shares: Map<Address, { shares: bigint; lockedUntil: number }>
+  readonly shares: Map<Address, VaultShare>
 }
 
 /** A price level of the synthetic orders. */

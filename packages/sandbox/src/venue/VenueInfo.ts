@@ -11,7 +11,7 @@ import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { type CandleMarket, findMarket } from "./Assets.ts"
 import { findAccount } from "./TradingState.ts"
-import { vaultSummaries } from "./Transfers.ts"
+import { vaultDetails, vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
 import * as VenueState from "./VenueState.ts"
@@ -87,8 +87,7 @@ const answeredTypes = Object.keys(answers).filter((type): type is keyof typeof a
  */
 export const unplayedQueries: { readonly [topic: string]: ReadonlyArray<string> } = {
   "quote tokens, which the venue no longer serves": ["alignedQuoteTokenInfo"],
-  "testnet alone": ["userStarState"],
-  "combined states": ["batchClearinghouseStates", "vaultDetails", "webData2"]
+  "testnet alone": ["userStarState"]
 }
 
 const topics = new Map(
@@ -114,6 +113,17 @@ export const PassthroughRead = Schema.Union([
     type: Schema.Literal("perpsAtOpenInterestCap"),
     dex: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
+  Schema.Struct({
+    type: Schema.Literal("batchClearinghouseStates"),
+    users: Schema.Array(Encoding.Address),
+    dex: Schema.optionalKey(Schema.NullOr(Schema.String))
+  }),
+  Schema.Struct({
+    type: Schema.Literal("vaultDetails"),
+    vaultAddress: Encoding.Address,
+    user: Schema.optionalKey(Schema.NullOr(Encoding.Address))
+  }),
+  Schema.Struct({ type: Schema.Literal("webData2"), user: Encoding.Address }),
   Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Encoding.Address, coin: Schema.String })
 ])
 
@@ -151,6 +161,22 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
       return { states: [], gasAuction: VenueMarkets.spotDeployAuction(listing) }
     case "tokenDetails":
       return VenueMarkets.tokenDetails(listing, read.tokenId)
+    case "batchClearinghouseStates":
+      return read.users.map((user) =>
+        AccountReads.clearinghouseState(
+          listing.trading,
+          findAccount(listing.trading.state, user),
+          read.dex ?? ""
+        )
+      )
+    case "vaultDetails":
+      return vaultDetails(
+        listing.trading,
+        Encoding.lowerCase(read.vaultAddress),
+        read.user === undefined || read.user === null ? undefined : Encoding.lowerCase(read.user)
+      )
+    case "webData2":
+      return VenueAccounts.webData2(listing, read.user)
     case "marginTable":
       return VenueMarkets.meta(listing, read.dex ?? "")?.marginTables?.find(([id]) => id === read.id)?.[1]
     case "activeAssetData":

@@ -237,7 +237,8 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
     subDeployers: [],
     deployerFeeScale: "1.0",
     lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
-    assetToFundingMultiplier: []
+    assetToFundingMultiplier: [],
+    assetToFundingInterestRate: []
   }))
 ]
 
