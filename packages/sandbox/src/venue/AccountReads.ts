@@ -242,16 +242,22 @@ export const findRecord = (
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }
 
-/** Returns the latest orders of an account, newest first. */
+/**
+ * Returns the latest statuses of an account's orders, newest first. An order has a row for each status that it has had,
+ * such as `open` and `canceled`.
+ */
 export const history = (
   { listing }: Venue,
   account: TradingAccount,
   most: number
 ): ReadonlyArray<Account.OrderRecord> =>
-  [...account.orders.values()].slice(-most).toReversed().flatMap((order) => {
+  [...account.orders.values()].slice(-most).flatMap((order) => {
     const asset = listing.byCoin.get(order.coin)
-    return asset === undefined || order.place === "parent" ? [] : [printRecord(asset, order)]
-  })
+    if (asset === undefined || order.place === "parent") return []
+    const { sz, status, statusTimestamp } = order
+    return [...order.log.slice(0, -1), { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
+  }).toSorted((one, other) => one.logged.statusTimestamp - other.logged.statusTimestamp).slice(-most).toReversed()
+    .map(({ asset, logged, order }) => printRecord(asset, Object.assign({}, order, logged)))
 
 /** Decimals with which the prices and sizes of fills are added up. */
 const fillDecimals = 8

@@ -151,7 +151,16 @@ export interface VenueOrder {
   /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
   statusTimestamp: number
+  /** Each status that the order has had, oldest first; without `open` for an order that cannot rest. */
+  log: ReadonlyArray<LoggedStatus>
   readonly twapId?: number
+}
+
+/** A status of an order, with the unfilled size and the time at which the order got the status. */
+export interface LoggedStatus {
+  readonly status: string
+  readonly statusTimestamp: number
+  readonly sz: bigint
 }
 
 /** An empty list for orders without children or siblings. It is shared, so that an order does not allocate an array. */
@@ -174,6 +183,7 @@ export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder =>
   place: "gone",
   status: "open",
   statusTimestamp: state.now,
+  log: none,
   ...terms
 })
 
