@@ -1,24 +1,29 @@
 /**
- * Each read of `@nktkas/hyperliquid` is answered by the sandbox's venue with the library's own response type. The
+ * Each answer and frame of the sandbox's venue has the type that `@nktkas/hyperliquid` declares for it. The
  * compiler checks the answers as literals, so that a missing, a wrong and an additional member fails.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { InfoClient } from "@nktkas/hyperliquid"
 import { SymbolConverter } from "@nktkas/hyperliquid/utils"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { readAcknowledged } from "@trigate/domain/unstable/streams/Subscriptions"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { execFile } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { act, ask, askAt, eth, hypeSpot, listOf, markOf, place } from "../../packages/sandbox/test/trader.ts"
+import { act, ask, askAt, eth, hypeSpot, listOf, markOf, oidOf, place } from "../../packages/sandbox/test/trader.ts"
 import { atStart, start } from "../../packages/sandbox/test/venue.ts"
 
 const user = keys.trader.address
@@ -43,16 +48,22 @@ const makeTransport = Effect.gen(function*() {
   }
 })
 
-/** The types of an answer that differ from the library's, and why. */
-const runCompiler = Effect.fnUntraced(function*(answers: ReadonlyMap<string, unknown>) {
+/** A value that the library's type should describe. */
+interface Sample {
+  readonly name: string
+  readonly type: string
+  readonly value: unknown
+}
+
+const capitalised = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+
+/** Where values differ from the library's types, by the name of the sample. */
+const runCompiler = Effect.fnUntraced(function*(of: "info" | "subscription", samples: ReadonlyArray<Sample>) {
   const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "reads-"))
-  const file = Path.join(directory, "answers.ts")
-  const types = fileURLToPath(import.meta.resolve("@nktkas/hyperliquid/api/info")).replace(/\.js$/u, ".d.ts")
-  const lines = [...answers].map(([method, answer]) => {
-    const type = `${method.charAt(0).toUpperCase()}${method.slice(1)}Response`
-    return `export const ${method}: Info.${type} = ${JSON.stringify(answer)}`
-  })
-  Fs.writeFileSync(file, [`import type * as Info from ${JSON.stringify(types)}`, ...lines].join("\n"))
+  const file = Path.join(directory, "samples.ts")
+  const types = fileURLToPath(import.meta.resolve(`@nktkas/hyperliquid/api/${of}`)).replace(/\.js$/u, ".d.ts")
+  const lines = samples.map(({ type, value }, at) => `export const s${at}: Nktkas.${type} = ${JSON.stringify(value)}`)
+  Fs.writeFileSync(file, [`import type * as Nktkas from ${JSON.stringify(types)}`, ...lines].join("\n"))
   const flags = "--noEmit --ignoreConfig --strict --skipLibCheck --module nodenext --target esnext --types".split(" ")
   const tsc = fileURLToPath(new URL("../../node_modules/.bin/tsc", import.meta.url))
   const { stdout } = yield* Effect.promise(() =>
@@ -61,8 +72,8 @@ const runCompiler = Effect.fnUntraced(function*(answers: ReadonlyMap<string, unk
   Fs.rmSync(directory, { recursive: true })
   const named = stdout.split("\n").filter((line) => line !== "").map((line) =>
     line.replace(
-      /^.*answers\.ts\((\d+),\d+\): error TS\d+/u,
-      (_, at: string) => [...answers.keys()][Number(at) - 2] ?? ""
+      /^.*samples\.ts\((\d+),\d+\): error TS\d+/u,
+      (_, at: string) => samples[Number(at) - 2]?.name ?? ""
     )
   )
   return [...new Set(named)]
@@ -92,6 +103,22 @@ const members: { readonly [method: string]: object } = {
   userTwapSliceFillsByTime: { user, startTime: 0 }
 }
 
+const withRequest = (names: ReadonlyArray<string>, request: object) => names.map((name) => ({ name, request }))
+
+/** The subscriptions that the sandbox plays. */
+const subscriptions: ReadonlyArray<{ readonly name: string; readonly request: object }> = [
+  ...withRequest(["spotAssetCtxs", "allDexsAssetCtxs", "allMids"], {}),
+  ...withRequest(["assetCtxs"], { dex: "" }),
+  ...withRequest(["l2Book", "bbo", "trades", "activeAssetCtx"], { coin: "ETH" }),
+  ...withRequest(["activeAssetCtx"], { coin: "@107" }),
+  ...withRequest(["candle"], { coin: "ETH", interval: "1m" }),
+  ...withRequest(["activeAssetData"], { user, coin: "ETH" }),
+  ...withRequest(["webData3", "clearinghouseState", "allDexsClearinghouseState", "openOrders", "spotState"], { user }),
+  ...withRequest(["twapStates", "orderUpdates", "userEvents", "userFills", "userFundings"], { user }),
+  ...withRequest(["userNonFundingLedgerUpdates", "userHistoricalOrders"], { user }),
+  ...withRequest(["userTwapHistory", "userTwapSliceFills"], { user })
+]
+
 describe("@nktkas/hyperliquid", () => {
   it.effect("reads every answer of the sandbox with its own types", () =>
     atStart(Effect.gen(function*() {
@@ -105,7 +132,7 @@ describe("@nktkas/hyperliquid", () => {
       yield* act(user, "createSubAccount", { name: "sub" })
       const vaultAddress = yield* act(user, "createVault", vault)
       yield* trading.advance(3_600_000)
-      const answers = new Map<string, unknown>()
+      const answers: Array<Sample> = []
       for (const name of Object.getOwnPropertyNames(InfoClient.prototype)) {
         if (name === "constructor") continue
         const call: unknown = Reflect.get(info, name)
@@ -113,13 +140,43 @@ describe("@nktkas/hyperliquid", () => {
         const of = name === "vaultDetails" ? { vaultAddress, user } : members[name] ?? { user }
         // a method without parameters takes the signal in their place
         const needs = call.length > 1 || members[name] !== undefined
-        answers.set(
-          name,
-          yield* Effect.promise(async (): Promise<unknown> => Reflect.apply(call, info, needs ? [of] : []))
+        const value = yield* Effect.promise(async (): Promise<unknown> => Reflect.apply(call, info, needs ? [of] : []))
+        answers.push({ name, type: `${capitalised(name)}Response`, value })
+      }
+      assert.isAtLeast(answers.length, 77)
+      assert.deepStrictEqual(yield* runCompiler("info", answers), [])
+    })))
+
+  it.effect("reads every frame of the sandbox with its own types", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* place(user, eth, "buy", "0.1", yield* markOf("ETH", 0.05), { tif: "Ioc" })
+      yield* act(user, "twapOrder", { twap: { a: eth, b: true, s: "2", r: false, m: 300, t: false } })
+      yield* act(user, "createVault", vault)
+      yield* trading.advance(3_600_000)
+      const frames: Array<Sample> = []
+      const made = VenueStreams.makeFrames(VenueStreams.makeFeed(yield* SandboxState))
+      for (const { name, request } of subscriptions) {
+        const subscription = Result.getOrThrow(readAcknowledged({ type: name, ...request }))
+        const stream = made(subscription) ?? assert.fail(`${name} is refused`)
+        const type = `${capitalised(JsonParts.at(request, "coin") === "@107" ? "activeSpotAssetCtx" : name)}Event`
+        yield* Effect.forkChild(
+          Stream.runForEach(stream, (value) => Effect.sync(() => frames.push({ name, type, value })))
         )
       }
-      assert.isAtLeast(answers.size, 77)
-      assert.deepStrictEqual(yield* runCompiler(answers), [])
+      yield* TestClock.adjust(1)
+      const oid = oidOf(yield* place(user, eth, "buy", "0.02", yield* markOf("ETH", -0.1)))
+      yield* act(user, "cancel", { cancels: [{ a: eth, o: oid }] })
+      yield* act(user, "usdClassTransfer", { ...chain, amount: "1", toPerp: true, nonce: 1 })
+      yield* trading.advance(3_600_000)
+      yield* TestClock.adjust("14 seconds")
+      const seen = new Set(frames.map(({ name }) => name))
+      assert.deepStrictEqual(subscriptions.map(({ name }) => name).filter((name) => !seen.has(name)), [])
+      // polled frames repeat; the first and the last frames of a subscription differ most
+      const samples = [...Map.groupBy(frames, ({ name, type }) => name + type).values()].flatMap((own) =>
+        own.filter((_, at) => at < 4 || at >= own.length - 4)
+      )
+      assert.deepStrictEqual(yield* runCompiler("subscription", samples), [])
     })))
 
   it.effect("makes a converter of symbols", () =>
