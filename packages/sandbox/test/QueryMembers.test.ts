@@ -101,6 +101,8 @@ describe("a query's members", () => {
       yield* trading.advance(3_600_000)
       yield* place(user, eth, "sell", "0.01", "1900", { tif: "Ioc" })
       yield* place(user, eth, "buy", "0.1", "1000")
+      const created = { name: "v", description: "", initialUsd: 100_000_000, nonce: 1 }
+      const vaultAddress = yield* act(user, "createVault", created)
       const late = start + 3_600_001
       /** A value of each optional member that differs from its default in this state, and the rest of the query. */
       const values: { readonly [member: string]: readonly [value: unknown, rest?: object] } = {
@@ -109,6 +111,7 @@ describe("a query's members", () => {
         "perpsAtOpenInterestCap dex": ["xyz"],
         "l2Book nSigFigs": [2, { coin: "ETH" }],
         "l2Book mantissa": [5, { coin: "ETH", nSigFigs: 5 }],
+        "vaultDetails user": [user, { vaultAddress }],
         aggregateByTime: [true],
         reversed: [true],
         endTime: [start - 1, { startTime: 0 }],

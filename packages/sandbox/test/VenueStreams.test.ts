@@ -8,9 +8,10 @@ import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { act, ask, askAt, eth, listOf, orderOf, place } from "./trader.ts"
+import { act, ask, askAt, eth, listOf, markOf, oidOf, orderOf, place } from "./trader.ts"
 import { atStart, start } from "./venue.ts"
 
 const read = Subscription.reader([
@@ -19,7 +20,10 @@ const read = Subscription.reader([
   Market.l2Book,
   Market.trades,
   Account.userEvents,
-  Account.userTwapHistory
+  Account.userFundings,
+  Account.userHistoricalOrders,
+  Account.userTwapHistory,
+  Account.webData3
 ])
 
 const [maker, taker] = [`0x${"a".repeat(40)}`, `0x${"b".repeat(40)}`] as const
@@ -112,5 +116,78 @@ describe("the streams of an account", () => {
       )
       assert.deepStrictEqual(rows.at(-1), yield* askAt({ type: "twapHistory", user: maker }, 0))
       assert.deepStrictEqual(events.flatMap((event) => listOf(JsonParts.at(event, "twapHistory"))), rows)
+    })))
+
+  it.effect("list funding payments in one form: those before the subscription, and later ones", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      yield* place(maker, eth, "buy", "1", yield* markOf("ETH", 0.05), { tif: "Ioc" })
+      yield* TestClock.adjust("1 hour")
+      const frames = yield* follow({ type: "userFundings", user: maker })
+      yield* TestClock.adjust("1 hour")
+      const decode = Schema.decodeUnknownSync(Account.userFundings.item)
+      for (const frame of frames) decode(frame)
+      const rows = frames.flatMap((frame) => listOf(JsonParts.at(frame, "fundings")))
+      const paid = listOf(yield* ask({ type: "userFunding", user: maker }))
+      assert.deepStrictEqual([frames.length, rows.length, paid.length], [2, 2, 2])
+      assert.deepStrictEqual(
+        rows,
+        paid.map((row) => {
+          const [coin, usdc, szi, fundingRate] = ["coin", "usdc", "szi", "fundingRate"].map((member) =>
+            JsonParts.at(row, "delta", member)
+          )
+          return { time: JsonParts.at(row, "time"), coin, usdc, szi, fundingRate, nSamples: null }
+        })
+      )
+    })))
+
+  it.effect("list an order in one form: when it rests and when it ends, each as a row of its own", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      const early = yield* follow({ type: "userHistoricalOrders", user: maker })
+      yield* TestClock.adjust(1)
+      const oid = oidOf(yield* place(maker, eth, "buy", "0.1", yield* markOf("ETH", -0.1)))
+      yield* act(maker, "cancel", { cancels: [{ a: eth, o: oid }] })
+      yield* place(maker, eth, "buy", "0.1", yield* markOf("ETH", 0.05), { tif: "Ioc" })
+      yield* TestClock.adjust("1 second")
+      const history = listOf(yield* ask({ type: "historicalOrders", user: maker }))
+      assert.deepStrictEqual(history.map((row) => JsonParts.at(row, "status")), ["filled", "canceled", "open"])
+      const told = early.slice(1).flatMap((frame) => listOf(JsonParts.at(frame, "orderHistory")))
+      assert.deepStrictEqual(told, history.toReversed())
+      const late = yield* follow({ type: "userHistoricalOrders", user: maker })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(late, [{ isSnapshot: true, user: maker, orderHistory: history.toReversed() }])
+    })))
+
+  it.effect("show an account in all dexes as the queries do", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" }
+      yield* act(maker, "approveAgent", { ...chain, agentAddress: taker, agentName: "", nonce: 1 })
+      yield* act(maker, "createVault", { name: "v", description: "", initialUsd: 100_000_000, nonce: 1 })
+      const frames = yield* follow({ type: "webData3", user: maker })
+      yield* TestClock.adjust(1)
+      const data = yield* ask({ type: "webData2", user: maker })
+      const [agentAddress, agentValidUntil, leadingVaults] = ["agentAddress", "agentValidUntil", "leadingVaults"].map(
+        (member) => JsonParts.at(data, member)
+      )
+      assert.deepStrictEqual([agentAddress, listOf(leadingVaults).length], [taker, 1])
+      assert.deepStrictEqual(frames[0], {
+        userState: {
+          agentAddress,
+          agentValidUntil,
+          cumLedger: "99900.0",
+          serverTime: start,
+          isVault: false,
+          user: maker
+        },
+        perpDexStates: [
+          { totalVaultEquity: "100.0", perpsAtOpenInterestCap: [], leadingVaults },
+          { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] }
+        ]
+      })
     })))
 })

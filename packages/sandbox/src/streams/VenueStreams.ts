@@ -4,7 +4,7 @@
  */
 import { retainedBars } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import type { Fill, OrderUpdate } from "@trigate/domain/info/Account"
+import type { Fill, OrderRecord, OrderUpdate } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
@@ -17,7 +17,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
-import { aggregateFills, printOpen } from "../venue/AccountReads.ts"
+import { aggregateFills, printOpen, printRecord } from "../venue/AccountReads.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
 import { ensure } from "../venue/TradingState.ts"
 import type { Venue, VenueEvent } from "../venue/Venue.ts"
@@ -28,6 +28,8 @@ export interface AccountEvent {
   readonly user: Encoding.Address
   /** Orders whose status changed, as in `orderUpdates`. */
   readonly orders?: ReadonlyArray<OrderUpdate>
+  /** The orders' new statuses, as in `userHistoricalOrders`. */
+  readonly history?: ReadonlyArray<OrderRecord>
   /** Fills of the account, as in `userFills`. */
   readonly fills?: ReadonlyArray<Fill>
   /** Funding payments, as in `userFundings`. */
@@ -81,6 +83,7 @@ const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEven
     const asset = venue.listing.byCoin.get(event.order.coin)
     if (asset === undefined) return
     found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
+    if (event.isLogged) found.history = more(found.history, printRecord(asset, event.order))
   } else if (event.kind === "fill") found.fills = more(found.fills, event.fill)
   else if (event.kind === "twapFill") found.twapFills = more(found.twapFills, event.fill)
   else if (event.kind === "twap") found.twapHistory = more(found.twapHistory, event.row)
@@ -200,17 +203,21 @@ const ofQuery = <A>(feed: VenueFeed, query: Parameters<VenueFeed["ask"]>[0], fra
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
 /** Emits one of an account's lists (such as its fills) as a snapshot, and after that only new rows of the list. */
-const snapshot =
-  (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
-  (feed, { user, ...request }) =>
-    Stream.concat(
-      Stream.fromEffect(ofQuery(feed, { type: query, user, ...request }, (rows) => ({
-        isSnapshot: true,
-        user,
-        [member]: toList(rows).toReversed()
-      }))),
-      userEvents(feed, user, take, (rows) => ({ user, [member]: rows }))
-    )
+const snapshot = (
+  query: string,
+  member: string,
+  take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
+  toRow: (row: unknown) => unknown = (row) => row
+): Source =>
+(feed, { user, ...request }) =>
+  Stream.concat(
+    Stream.fromEffect(ofQuery(feed, { type: query, user, ...request }, (rows) => ({
+      isSnapshot: true,
+      user,
+      [member]: toList(rows).toReversed().map(toRow)
+    }))),
+    userEvents(feed, user, take, (rows) => ({ user, [member]: rows }))
+  )
 
 const userEvents = (
   feed: VenueFeed,
@@ -283,6 +290,16 @@ const ofUser = (query: string, frame: (user: unknown, value: unknown, dex: unkno
 
 /** The states of a TWAP order that has not ended. */
 const unfinishedTwaps: ReadonlySet<unknown> = new Set(["activated", "waitingForTrigger"])
+
+/** Converts a row of the query `userFunding` to a row of the subscription. */
+const toFunding = (row: unknown): unknown => {
+  const delta = Subscription.valueAt(row, "delta")
+  const { type: _type, ...members } = Predicate.isObject(delta) ? delta : {}
+  return { time: Subscription.valueAt(row, "time"), ...members }
+}
+
+/** The modes of an account that `webData3` names. */
+const abstractions: ReadonlySet<unknown> = new Set(["unifiedAccount", "portfolioMargin", "disabled"])
 
 const sources: { readonly [name: string]: Source } = {
   allMids: polled(
@@ -360,14 +377,27 @@ const sources: { readonly [name: string]: Source } = {
   webData3: polled(
     stateEvery,
     Effect.fnUntraced(function*(feed, { user }) {
-      const serverTime = yield* feed.now
-      const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
+      const data = yield* feed.ask({ type: "webData2", user })
+      const mode = yield* feed.ask({ type: "userAbstraction", user })
+      const capped = yield* forDexes(feed, (dex) => feed.ask({ type: "perpsAtOpenInterestCap", dex }))
+      const members = (names: ReadonlyArray<string>) =>
+        Object.fromEntries(names.map((name) => [name, Subscription.valueAt(data, name)]))
+      const leadingVaults = toList(Subscription.valueAt(data, "leadingVaults"))
       return {
-        userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
-        perpDexStates: states.map(([, state]) => ({
-          totalVaultEquity: "0.0",
-          withdrawable: Subscription.valueAt(state, "withdrawable")
-        }))
+        userState: {
+          ...members(["agentAddress", "agentValidUntil", "cumLedger", "serverTime", "isVault", "user"]),
+          ...(Subscription.valueAt(data, "optOutOfSpotDusting") === true ? { optOutOfSpotDusting: true } : {}),
+          ...(mode === "dexAbstraction" ? { dexAbstractionEnabled: true } : {}),
+          ...(abstractions.has(mode) ? { abstraction: mode } : {})
+        },
+        // vaults are in the venue's own dex, which is the first one
+        perpDexStates: capped.map(([dex, perpsAtOpenInterestCap]) =>
+          Object.assign(
+            { totalVaultEquity: dex === "" ? Subscription.valueAt(data, "totalVaultEquity") : "0.0" },
+            { perpsAtOpenInterestCap },
+            dex === "" && leadingVaults.length > 0 ? { leadingVaults } : undefined
+          )
+        )
       }
     })
   ),
@@ -411,13 +441,13 @@ const sources: { readonly [name: string]: Source } = {
       "fills",
       ({ fills }) => fills === undefined || request["aggregateByTime"] !== true ? fills : aggregateFills(fills)
     )(feed, request, every),
-  userFundings: snapshot("userFunding", "fundings", ({ fundings }) => fundings),
+  userFundings: snapshot("userFunding", "fundings", ({ fundings }) => fundings, toFunding),
   userNonFundingLedgerUpdates: snapshot(
     "userNonFundingLedgerUpdates",
     "nonFundingLedgerUpdates",
     ({ ledger }) => ledger
   ),
-  userHistoricalOrders: snapshot("historicalOrders", "orderHistory", ({ orders }) => orders),
+  userHistoricalOrders: snapshot("historicalOrders", "orderHistory", ({ history }) => history),
   userTwapHistory: snapshot("twapHistory", "history", ({ twapHistory }) => twapHistory),
   userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>

@@ -242,16 +242,22 @@ export const findRecord = (
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }
 
-/** Returns the latest orders of an account, newest first. */
+/**
+ * Returns the latest statuses of an account's orders, newest first. An order has a row for each status that it has had,
+ * such as `open` and `canceled`.
+ */
 export const history = (
   { listing }: Venue,
   account: TradingAccount,
   most: number
 ): ReadonlyArray<Account.OrderRecord> =>
-  [...account.orders.values()].slice(-most).toReversed().flatMap((order) => {
+  [...account.orders.values()].slice(-most).flatMap((order) => {
     const asset = listing.byCoin.get(order.coin)
-    return asset === undefined || order.place === "parent" ? [] : [printRecord(asset, order)]
-  })
+    if (asset === undefined || order.place === "parent") return []
+    const { sz, status, statusTimestamp } = order
+    return [...order.log.slice(0, -1), { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
+  }).toSorted((one, other) => one.logged.statusTimestamp - other.logged.statusTimestamp).slice(-most).toReversed()
+    .map(({ asset, logged, order }) => printRecord(asset, Object.assign({}, order, logged)))
 
 /** Decimals with which the prices and sizes of fills are added up. */
 const fillDecimals = 8
@@ -395,14 +401,15 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   }
   const { isCross, value } = Margin.leverageSetting(account, asset)
   const free = Margin.freeMargin(venue, account, asset.dex)
-  const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
+  const position = account.clearings.get(asset.dex)?.positions.get(coin)
+  const size = position?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
   // an order that closes the position needs no margin, and releases the position's margin. Orders on that side can
   // therefore have an additional size of twice the position
   const extra = [max(0n, -2n * size), max(0n, 2n * size)]
   return {
     ...common,
-    leverage: { type: isCross ? "cross" : "isolated", value },
+    leverage: isCross ? { type: "cross", value } : { type: "isolated", value, rawUsd: printUsd(position?.raw ?? 0n) },
     maxTradeSzs: extra.map((closing) => printSz(asset, lots + closing)),
     availableToTrade: extra.map((closing) => printUsd(free + closing * mark / BigInt(value))),
     markPx: printPx(asset, mark)

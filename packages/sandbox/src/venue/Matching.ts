@@ -39,11 +39,18 @@ export const findOrder = (account: TradingAccount, name: number | bigint | strin
   return oid === undefined ? undefined : account.orders.get(oid)
 }
 
+/** Returns whether an order does not rest: the part that is not filled at once is canceled. */
+export const isImmediate = (tif: VenueOrder["tif"]): boolean => tif === "Ioc" || tif === "FrontendMarket"
+
 /** Sets the status of an order, and emits an event with a copy of the order. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
+  const statusTimestamp = venue.state.now
+  const isLogged = order.log.at(-1)?.status !== status &&
+    (status !== "open" || order.trigger !== undefined || !isImmediate(order.tif))
   order.status = status
-  order.statusTimestamp = venue.state.now
-  if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order } })
+  order.statusTimestamp = statusTimestamp
+  if (isLogged) order.log = [...order.log, { status, statusTimestamp, sz: order.sz }]
+  if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order }, isLogged })
 }
 
 const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks

@@ -144,9 +144,6 @@ export type LegStatus =
 
 const named = ({ cloid, oid }: VenueOrder) => ({ oid, ...(cloid === null ? {} : { cloid }) })
 
-/** Returns whether an order is immediate-or-cancel. */
-const isImmediate = (tif: TimeInForce | null): boolean => tif === "Ioc" || tif === "FrontendMarket"
-
 interface Draft {
   readonly asset: Asset
   readonly request: OrderRequest
@@ -211,20 +208,20 @@ export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatu
   const met = Matching.take(venue, asset, order, { hash: venue.hash })
   const ended = order.sz === 0n
   if (ended) Matching.report(venue, order, "filled")
-  else if (isImmediate(order.tif)) {
+  else if (Matching.isImmediate(order.tif)) {
     Matching.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
   } else {
     Matching.rest(venue, asset, order)
     if (met.sz > 0n || order.status !== "open") Matching.report(venue, order, "open")
   }
   if (met.sz > 0n) {
-    if (ended || isImmediate(order.tif)) Matching.release(venue, order)
+    if (ended || Matching.isImmediate(order.tif)) Matching.release(venue, order)
     Matching.endReducers(venue, asset, order.user)
     return {
       filled: { totalSz: printSz(asset, met.sz), avgPx: printPx(asset, met.paid / met.sz), ...named(order) }
     }
   }
-  return isImmediate(order.tif)
+  return Matching.isImmediate(order.tif)
     ? { error: order.tif === "FrontendMarket" ? Words.noLiquidity(asset) : Words.noMatch(asset) }
     : { resting: named(order) }
 }

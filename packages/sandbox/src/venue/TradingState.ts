@@ -151,7 +151,16 @@ export interface VenueOrder {
   /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
   statusTimestamp: number
+  /** Each status that the order has had, oldest first; without `open` for an order that cannot rest. */
+  log: ReadonlyArray<LoggedStatus>
   readonly twapId?: number
+}
+
+/** A status of an order, with the unfilled size and the time at which the order got the status. */
+export interface LoggedStatus {
+  readonly status: string
+  readonly statusTimestamp: number
+  readonly sz: bigint
 }
 
 /** An empty list for orders without children or siblings. It is shared, so that an order does not allocate an array. */
@@ -174,6 +183,7 @@ export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder =>
   place: "gone",
   status: "open",
   statusTimestamp: state.now,
+  log: none,
   ...terms
 })
 
@@ -349,6 +359,17 @@ export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clea
 export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance =>
   ensure(spot, token, () => ({ total: 0n, hold: 0n, entry: 0n }))
 
+/** A depositor's part of a vault. Amounts are in millionths of a dollar. */
+export interface VaultShare {
+  readonly shares: bigint
+  readonly lockedUntil: number
+  readonly enteredAt: number
+  /** What the depositor has paid for the shares. */
+  readonly basis: bigint
+  /** The profit of the shares that the depositor has given back. */
+  readonly realized: bigint
+}
+
 /** A vault. Depositors own shares of the vault's account. */
 export interface Vault {
   readonly name: string
@@ -357,7 +378,7 @@ export interface Vault {
   readonly createdAt: number
   allowDeposits: boolean
   totalShares: bigint
-  readonly shares: Map<Address, { shares: bigint; lockedUntil: number }>
+  readonly shares: Map<Address, VaultShare>
 }
 
 /** A price level of the synthetic orders. */

@@ -6,10 +6,19 @@ import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
+import { portfolio } from "./AccountReads.ts"
 import { divideUp, findUsdPair, max, printDecimal, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
-import { marginSums, markPrice, withdrawable } from "./Margin.ts"
+import { accountValue, marginSums, markPrice, withdrawable } from "./Margin.ts"
 import { moveSpot, moveUsd, ownDex, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import { addTo, ensureAccount, ensureBalance, moveCash, type TradingAccount, type Vault } from "./TradingState.ts"
+import {
+  addTo,
+  ensureAccount,
+  ensureBalance,
+  moveCash,
+  type TradingAccount,
+  type Vault,
+  type VaultShare
+} from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import { changeAccount } from "./VenueState.ts"
@@ -243,10 +252,80 @@ export const vaultEquity = (venue: Venue, address: Address, vault: Vault, user: 
   return vault.totalShares === 0n ? 0n : vaultValue(venue, address) * shares / vault.totalShares
 }
 
-const addShares = (vault: Vault, user: Address, shares: bigint, lockedUntil: number): void => {
-  const known = vault.shares.get(user)
-  vault.shares.set(user, { shares: (known?.shares ?? 0n) + shares, lockedUntil })
+const noShare: VaultShare = { shares: 0n, lockedUntil: 0, enteredAt: 0, basis: 0n, realized: 0n }
+
+const addShares = (vault: Vault, user: Address, shares: bigint, paid: bigint, now: number): void => {
+  const known = vault.shares.get(user) ?? noShare
+  vault.shares.set(user, {
+    shares: known.shares + shares,
+    lockedUntil: now + lockup,
+    enteredAt: known.shares === 0n ? now : known.enteredAt,
+    basis: known.basis + paid,
+    realized: known.realized
+  })
   vault.totalShares += shares
+}
+
+const day = 86_400_000
+/** The period, in days, from whose profit the yearly rate of a vault follows. */
+const rateDays = 30
+/** Maximum number of depositors that `vaultDetails` lists. */
+const listedFollowers = 100
+
+/** Returns the profit of a vault's last days as a part of its value, extrapolated to a year. */
+const yearlyRate = (venue: Venue, account: TradingAccount, value: bigint): number => {
+  const { profit, time } = accountValue(venue, account)
+  const first = account.values.find((each) => each.time >= time - rateDays * day)
+  return first === undefined || first.time === time || value === 0n
+    ? 0
+    : Number(profit - first.profit) / Number(value) * 365 * day / (time - first.time)
+}
+
+/** Returns the response to the query `vaultDetails`: `null` for an unknown vault. `user` is the account that asks. */
+export const vaultDetails = (venue: Venue, vaultAddress: Address, user: Address | undefined) => {
+  const vault = venue.state.vaults.get(vaultAddress)
+  if (vault === undefined) return null
+  const { leader, shares, totalShares } = vault
+  const { now } = venue.state
+  const account = ensureAccount(venue.state, vaultAddress)
+  const value = vaultValue(venue, vaultAddress)
+  const free = Number(printUsd(withdrawable(venue, account, ownDex)))
+  const follower = (user: string, share: VaultShare) => {
+    const equity = value * share.shares / totalShares
+    return {
+      user,
+      vaultEquity: printUsd(equity),
+      pnl: printUsd(equity - share.basis),
+      allTimePnl: printUsd(equity - share.basis + share.realized),
+      daysFollowing: Math.floor((now - share.enteredAt) / day),
+      vaultEntryTime: share.enteredAt,
+      lockupUntil: share.lockedUntil
+    }
+  }
+  const depositors = [...shares].filter(([, each]) => each.shares > 0n).toSorted(([, one], [, other]) =>
+    one.shares === other.shares ? 0 : one.shares > other.shares ? -1 : 1
+  )
+  const own = depositors.find(([address]) => address === user)
+  return {
+    name: vault.name,
+    vaultAddress,
+    leader,
+    description: vault.description,
+    portfolio: portfolio(venue, account),
+    apr: yearlyRate(venue, account, value),
+    followerState: own === undefined ? null : follower(...own),
+    leaderFraction: totalShares === 0n ? 0 : Number(shares.get(leader)?.shares ?? 0n) / Number(totalShares),
+    leaderCommission: 0,
+    followers: depositors.slice(0, listedFollowers).map(([address, share]) =>
+      follower(address === leader ? "Leader" : address, share)
+    ),
+    maxDistributable: free,
+    maxWithdrawable: free,
+    isClosed: totalShares === 0n,
+    relationship: { type: "normal" },
+    allowDeposits: vault.allowDeposits,
+    alwaysCloseOnWithdraw: false
+  }
 }
 
 /**
@@ -277,7 +356,7 @@ export const create: Handler<"createVault"> = (context, action) => {
     totalShares: 0n,
     shares: new Map()
   }
-  addShares(vault, user, initial, venue.state.now + lockup)
+  addShares(vault, user, initial, initial, venue.state.now)
   venue.state.vaults.set(address, vault)
   context.identity = changeAccount(context.identity, address, { leader: user })
   note(context, [leader], { type: "vaultCreate", vault: address, usdc: printUsd(initial), fee: "0.0" })
@@ -317,7 +396,7 @@ export const transfer: Handler<"vaultTransfer"> = (context, action) => {
     const shares = value === 0n || vault.totalShares === 0n ? amount : amount * vault.totalShares / value
     if (!leaderOwnsEnough(vault, user, shares)) return refuse(Words.leaderShare)
     if (!moveUsd(venue, depositor, account, amount)) return refuse(Words.insufficientWithdrawal)
-    addShares(vault, user, shares, venue.state.now + lockup)
+    addShares(vault, user, shares, amount, venue.state.now)
     note(context, [depositor], { type: "vaultDeposit", vault: address, usdc: printUsd(amount) })
     return done
   }
@@ -328,7 +407,13 @@ export const transfer: Handler<"vaultTransfer"> = (context, action) => {
   if (amount === 0n || burned > owned.shares) return refuse(Words.insufficientWithdrawal)
   if (!leaderOwnsEnough(vault, user, -burned)) return refuse(Words.leaderWithdrawal)
   if (!moveUsd(venue, account, depositor, amount)) return refuse(Words.insufficientWithdrawal)
-  owned.shares -= burned
+  const basis = owned.basis * burned / owned.shares
+  vault.shares.set(user, {
+    ...owned,
+    shares: owned.shares - burned,
+    basis: owned.basis - basis,
+    realized: owned.realized + amount - basis
+  })
   vault.totalShares -= burned
   note(context, [depositor], {
     type: "vaultWithdraw",
@@ -357,9 +442,11 @@ export const distribute: Handler<"vaultDistribute"> = (context, action) => {
   const amount = isClosing ? vaultValue(venue, address) : BigInt(action.usd)
   if (vault.totalShares === 0n) return refuse(Words.emptyVault)
   if (withdrawable(venue, account, "") < amount) return refuse(Words.insufficientWithdrawal)
-  for (const [depositor, { shares }] of vault.shares) {
-    const part = amount * shares / vault.totalShares
+  for (const [depositor, share] of vault.shares) {
+    const part = amount * share.shares / vault.totalShares
     if (part === 0n) continue
+    // a payout to all returns a part of what they have paid, and is no profit
+    vault.shares.set(depositor, { ...share, basis: share.basis - part })
     const to = ensureAccount(venue.state, depositor)
     moveCash(venue.state, account, "", -part)
     moveCash(venue.state, to, "", part)

@@ -13,7 +13,8 @@ export type OrderSnapshot = Readonly<TradingState_.VenueOrder>
 
 /** An event of the venue, which is delivered to the venue's followers (readers of its events). */
 export type VenueEvent =
-  | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
+  // `isLogged`: the order has got a status that its history names
+  | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot; readonly isLogged: boolean }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }
   | { readonly kind: "twapFill"; readonly user: Address; readonly fill: TradingState_.TwapFill }
   | { readonly kind: "twap"; readonly user: Address; readonly row: { readonly [member: string]: unknown } }

@@ -10,6 +10,7 @@ import { twapHistory } from "./Orders.ts"
 import { findAccount, type TradingAccount } from "./TradingState.ts"
 import { vaultEquity } from "./Transfers.ts"
 import { type Venue, zeroHash } from "./Venue.ts"
+import * as VenueMarkets from "./VenueMarkets.ts"
 import { accountOrNew, countRequests, findAgentUser, isValidAt, on } from "./VenueState.ts"
 import type { Account, InfoView, VenueState } from "./VenueState.ts"
 
@@ -33,18 +34,38 @@ const nothing = (): ReadonlyArray<never> => []
 /** Maximum number of rows in a list that the sandbox's venue returns. */
 const mostRows = 2_000
 
-const subAccounts = ({ trading, user }: View) => {
-  const own = [...trading.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
-  return own.length === 0 ? null : own.map((account) => ({
-    name: account.subAccount?.name ?? "",
-    subAccountUser: account.address,
-    master: user,
-    clearinghouseState: AccountReads.clearinghouseState(trading, account, ""),
-    spotState: AccountReads.spotState(trading, account)
-  }))
-}
+/** Makes the response to a query for sub-accounts: their names with the state that the query returns. */
+const subAccountsWith =
+  <State extends object>(state: (trading: Venue, account: TradingAccount) => State) => ({ trading, user }: View) => {
+    const own = [...trading.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
+    return own.length === 0 ? null : own.map((account) =>
+      Object.assign({
+        name: account.subAccount?.name ?? "",
+        subAccountUser: account.address,
+        master: user
+      }, state(trading, account))
+    )
+  }
 
-const listVaults = ({ trading }: View) => [...trading.state.vaults]
+const subAccounts = subAccountsWith((trading, account) => ({
+  clearinghouseState: AccountReads.clearinghouseState(trading, account, ""),
+  spotState: AccountReads.spotState(trading, account)
+}))
+
+/** Sub-accounts with their state in the venue's own dex and in each other dex that they use. */
+const subAccountsInDexes = subAccountsWith((trading, account) => ({
+  dexToClearinghouseState: [...new Set(["", ...account.clearings.keys()])].map((dex) => [
+    dex,
+    AccountReads.clearinghouseState(trading, account, dex)
+  ]),
+  spotState: AccountReads.spotState(trading, account),
+  ...(account.abstraction === "default" ? {} : { abstraction: account.abstraction })
+}))
+
+const listVaults = ({ trading }: Pick<View, "trading">) => [...trading.state.vaults]
+
+const leadingVaults = (view: Pick<View, "trading" | "user">) =>
+  listVaults(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : [])
 
 interface StakingRow {
   readonly time: number
@@ -97,12 +118,11 @@ const answers = {
   }),
   isVip: () => false,
   legalCheck: () => ({ acceptedTerms: true, userAllowed: true, restrictions: "n" }),
-  leadingVaults: (view: View) =>
-    listVaults(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : []),
+  leadingVaults,
   portfolio: ({ trader, trading }: View) => AccountReads.portfolio(trading, trader),
   referral: ({ trader, trading }: View) => AccountReads.referral(trading, trader),
   subAccounts,
-  subAccounts2: subAccounts,
+  subAccounts2: subAccountsInDexes,
   twapHistory: ({ trader, trading }: View) => twapHistory(trading, trader),
   userDexAbstraction: ({ trader }: View) => trader.abstraction === "dexAbstraction" ? true : null,
   userToMultiSigSigners: ({ account }: View) => account.multiSig ?? null,
@@ -145,25 +165,17 @@ export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literal("preTransferCheck"), user: Address, source: Address })
 ])
 
-const startTime = (
-  trader: TradingAccount,
-  type: (typeof sinceTypes | typeof ledgerTypes)[number]
-): ReadonlyArray<{ readonly time: number }> => {
-  switch (type) {
-    case "userBorrowLendInterest":
-      return []
-    case "userFunding":
-      return trader.fundings.map(({ time, ...delta }) => ({
-        time,
-        hash: zeroHash,
-        delta: { type: "funding", ...delta, nSamples: null }
-      }))
-    case "userNonFundingLedgerUpdates":
-      return trader.ledger
-    case "userTwapSliceFillsByTime":
-      return trader.twapFills.map((each) => ({ ...each, time: each.fill.time }))
-  }
-}
+/** Returns the rows of an account's list in a window, oldest first. */
+const windowed = <Row>(
+  rows: ReadonlyArray<Row>,
+  window: { readonly startTime?: number | null; readonly endTime?: number | null },
+  now: number,
+  timeOf: (row: Row) => number
+): ReadonlyArray<Row> =>
+  rows.filter((row) => timeOf(row) >= (window.startTime ?? 0) && timeOf(row) <= (window.endTime ?? now))
+    .slice(0, mostRows)
+
+const ownTime = ({ time }: { readonly time: number }): number => time
 
 /** Serves a query about a user at the time `now`. For an unknown address, returns the data of an empty account. */
 export const answer = (
@@ -186,12 +198,17 @@ export const answer = (
         userHasSentTx: countRequests(venue, user) > 0
       }
     case "userBorrowLendInterest":
+      return []
     case "userFunding":
+      return windowed(trader.fundings, read, now, ownTime).map(({ time, ...delta }) => ({
+        time,
+        hash: zeroHash,
+        delta: { type: "funding", ...delta, nSamples: null }
+      }))
     case "userNonFundingLedgerUpdates":
+      return windowed(trader.ledger, read, now, ownTime)
     case "userTwapSliceFillsByTime":
-      return startTime(trader, read.type)
-        .filter(({ time }) => time >= (read.startTime ?? 0) && time <= (read.endTime ?? now))
-        .slice(0, mostRows)
+      return windowed(trader.twapFills, read, now, ({ fill }) => fill.time)
     default:
       return answers[read.type]({ venue, trading, user, account: accountOrNew(venue, user), trader, now })
   }
@@ -232,6 +249,43 @@ const findRole = (view: InfoView, user: Address) => {
   if (subAccount !== undefined) return { role: "subAccount", data: { master: subAccount.master } }
   if (accountOrNew(venue, user).leader !== undefined) return { role: "vault" }
   return { role: venue.accounts.has(user) ? "user" : "missing" }
+}
+
+/** The states of a TWAP order that has not ended. */
+const unfinishedTwaps: ReadonlySet<string> = new Set(["activated", "waitingForTrigger"])
+
+/** Returns the response to the query `webData2`: the venue's own dex and spot, as an account sees them. */
+export const webData2 = (view: InfoView, address: Address) => {
+  const { now, trading, venue } = view
+  const user = lowerCase(address)
+  const trader = accountIn(view, user)
+  const { leader, mainAgent } = accountOrNew(venue, user)
+  const agent = mainAgent !== undefined && isValidAt(now)(mainAgent) ? mainAgent : undefined
+  const [meta, assetCtxs] = VenueMarkets.metaAndContexts(view, "") ?? []
+  const [, spotAssetCtxs] = VenueMarkets.spotMetaAndContexts(view)
+  return {
+    clearinghouseState: AccountReads.clearinghouseState(trading, trader, ""),
+    leadingVaults: leadingVaults({ trading, user }),
+    totalVaultEquity: printUsd(
+      listVaults(view).reduce((sum, [vaultAddress, vault]) => sum + vaultEquity(trading, vaultAddress, vault, user), 0n)
+    ),
+    openOrders: AccountReads.openIn(trading, trader, "").map(([asset, order]) => AccountReads.printOrder(asset, order)),
+    agentAddress: agent?.address ?? null,
+    agentValidUntil: agent?.validUntil ?? null,
+    cumLedger: printUsd(trader.deposited),
+    meta,
+    assetCtxs,
+    serverTime: now,
+    isVault: leader !== undefined && trader.subAccount === undefined,
+    user,
+    twapStates: twapHistory(trading, trader).flatMap(({ state, status: { status }, twapId }) =>
+      unfinishedTwaps.has(status) ? [[twapId, state]] : []
+    ),
+    spotState: AccountReads.spotState(trading, trader),
+    spotAssetCtxs,
+    ...(trader.optedOutOfDusting ? { optOutOfSpotDusting: true } : {}),
+    perpsAtOpenInterestCap: VenueMarkets.cappedCoins(view, "")
+  }
 }
 
 /** The handlers of queries about an account. For an unknown address, they return the data of an empty account. */

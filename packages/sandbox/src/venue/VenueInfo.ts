@@ -11,7 +11,7 @@ import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { type CandleMarket, findMarket } from "./Assets.ts"
 import { findAccount } from "./TradingState.ts"
-import { vaultSummaries } from "./Transfers.ts"
+import { vaultDetails, vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
 import * as VenueState from "./VenueState.ts"
@@ -65,8 +65,13 @@ const answers = {
   predictedFundings: VenueMarkets.predictedFundings,
   validatorSummaries: ({ venue }: VenueState.InfoView) => VenueAccounts.validators(venue),
   vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
+  allBorrowLendReserveStates: VenueMarkets.lendingReserves,
+  gossipPriorityAuctionStatus: VenueMarkets.gossipAuctions,
+  maxMarketOrderNtls: () => VenueMarkets.marketOrderLimits,
+  spotPairDeployAuctionStatus: VenueMarkets.spotDeployAuction,
+  usdcRouting: () => ({ depositRoute: "bridge", withdrawalRoute: "bridge" }),
   // these lists are empty, because the sandbox plays nothing that would be in them
-  allBorrowLendReserveStates: nothing,
+  gossipRootIps: nothing,
   liquidatable: nothing,
   outcomeTemplates: nothing,
   perpCategories: nothing,
@@ -81,13 +86,8 @@ const answeredTypes = Object.keys(answers).filter((type): type is keyof typeof a
  * name the topic.
  */
 export const unplayedQueries: { readonly [topic: string]: ReadonlyArray<string> } = {
-  "outcomes": ["outcomeDeployerLimits", "settledOutcome"],
-  "lending rates": ["borrowLendReserveState"],
-  "deployment of tokens": ["spotDeployState", "spotPairDeployAuctionStatus", "tokenDetails", "usdcRouting"],
-  "gossip priority": ["gossipPriorityAuctionStatus", "gossipRootIps"],
-  "order limits": ["maxMarketOrderNtls"],
   "quote tokens, which the venue no longer serves": ["alignedQuoteTokenInfo"],
-  "combined states": ["batchClearinghouseStates", "userStarState", "vaultDetails", "webData2"]
+  "testnet alone": ["userStarState"]
 }
 
 const topics = new Map(
@@ -98,6 +98,11 @@ const topics = new Map(
 export const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(answeredTypes) }),
   Schema.Struct({ type: Schema.Literal("perpAnnotation"), coin: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("borrowLendReserveState"), token: Schema.Natural }),
+  Schema.Struct({ type: Schema.Literal("outcomeDeployerLimits"), venue: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("settledOutcome"), outcome: Schema.Natural }),
+  Schema.Struct({ type: Schema.Literal("spotDeployState"), user: Encoding.Address }),
+  Schema.Struct({ type: Schema.Literal("tokenDetails"), tokenId: Schema.String }),
   Schema.Struct({
     type: Schema.Literal("marginTable"),
     id: Schema.Natural,
@@ -108,6 +113,17 @@ export const PassthroughRead = Schema.Union([
     type: Schema.Literal("perpsAtOpenInterestCap"),
     dex: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
+  Schema.Struct({
+    type: Schema.Literal("batchClearinghouseStates"),
+    users: Schema.Array(Encoding.Address),
+    dex: Schema.optionalKey(Schema.NullOr(Schema.String))
+  }),
+  Schema.Struct({
+    type: Schema.Literal("vaultDetails"),
+    vaultAddress: Encoding.Address,
+    user: Schema.optionalKey(Schema.NullOr(Encoding.Address))
+  }),
+  Schema.Struct({ type: Schema.Literal("webData2"), user: Encoding.Address }),
   Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Encoding.Address, coin: Schema.String })
 ])
 
@@ -134,6 +150,33 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
       return VenueMarkets.cappedCoins(listing, read.dex ?? "")
     case "perpAnnotation":
       return findMarket(listing.markets, read.coin) === undefined ? undefined : null
+    case "borrowLendReserveState":
+      return VenueMarkets.lendingReserve(read.token)
+    case "outcomeDeployerLimits":
+      // nobody deploys outcomes in the sandbox
+      return undefined
+    case "settledOutcome":
+      return null
+    case "spotDeployState":
+      return { states: [], gasAuction: VenueMarkets.spotDeployAuction(listing) }
+    case "tokenDetails":
+      return VenueMarkets.tokenDetails(listing, read.tokenId)
+    case "batchClearinghouseStates":
+      return read.users.map((user) =>
+        AccountReads.clearinghouseState(
+          listing.trading,
+          findAccount(listing.trading.state, user),
+          read.dex ?? ""
+        )
+      )
+    case "vaultDetails":
+      return vaultDetails(
+        listing.trading,
+        Encoding.lowerCase(read.vaultAddress),
+        read.user === undefined || read.user === null ? undefined : Encoding.lowerCase(read.user)
+      )
+    case "webData2":
+      return VenueAccounts.webData2(listing, read.user)
     case "marginTable":
       return VenueMarkets.meta(listing, read.dex ?? "")?.marginTables?.find(([id]) => id === read.id)?.[1]
     case "activeAssetData":

@@ -1,5 +1,5 @@
 /** The venue's responses to queries about markets: their metadata, prices, books, trades and funding. */
-import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
+import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex, SpotToken } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
@@ -144,6 +144,47 @@ export const predictedFundings = (listing: Listing) =>
     fundingIntervalHours: 1
   }]]])
 
+/** Returns how much of a token the venue's accounts have brought in. */
+const printSupply = ({ trading }: InfoView, token: Pick<SpotToken, "index" | "weiDecimals"> | undefined): string =>
+  token === undefined
+    ? "0.0"
+    : Assets.printDecimal(Assets.max(0n, trading.state.deposited.get(token.index) ?? 0n), token.weiDecimals)
+
+/**
+ * Returns the response to the query `tokenDetails`: the token with its supply, and the prices of its USDC pair. Returns
+ * `undefined` for an unknown token.
+ */
+export const tokenDetails = (view: InfoView, tokenId: string) => {
+  const token = view.spotMeta.tokens.find((each) => each.tokenId === tokenId.toLowerCase())
+  if (token === undefined) return undefined
+  const pair = Assets.findUsdPair(view.trading.listing, token.index)
+  const market = pair === undefined ? undefined : Assets.findMarket(view.markets, pair.coin)
+  const none = token.index === Assets.usdc ? "1.0" : "0.0"
+  const { markPx, midPx, prevDayPx } = market === undefined || market.listedAt >= view.now
+    ? { markPx: none, midPx: none, prevDayPx: none }
+    : context(view, market)
+  const supply = printSupply(view, token)
+  return {
+    name: token.name,
+    maxSupply: supply,
+    totalSupply: supply,
+    circulatingSupply: supply,
+    szDecimals: token.szDecimals,
+    weiDecimals: token.weiDecimals,
+    midPx,
+    markPx,
+    prevDayPx,
+    // the tokens of the sandbox were not deployed in an auction
+    genesis: null,
+    deployer: null,
+    deployGas: null,
+    deployTime: null,
+    seededUsdc: "0.0",
+    nonCirculatingUserBalances: [],
+    futureEmissions: "0.0"
+  }
+}
+
 /**
  * Returns the response to the query `spotMetaAndAssetCtxs`: all spot pairs, and prices for the pairs that trade in the
  * sandbox.
@@ -154,17 +195,22 @@ export const predictedFundings = (listing: Listing) =>
 export const spotMetaAndContexts = (listing: InfoView) => {
   const { markets, spotMeta } = listing
   const names = new Map(spotMeta.universe.map(({ index, name }) => [index, name]))
+  const tokens = new Map(spotMeta.tokens.map((token) => [token.index, token]))
+  const supplies = new Map(
+    spotMeta.universe.map(({ index, tokens: [base] }) => [index, printSupply(listing, tokens.get(base))])
+  )
   const last = spotMeta.universe.reduce((highest, { index }) => Math.max(highest, index), -1)
   return [
     spotMeta,
     Array.from({ length: last + 1 }, (_, index) => {
       const coin = names.get(index) ?? `@${index}`
+      const supply = supplies.get(index) ?? "0.0"
       const market = Assets.findMarket(markets, coin)
       return {
         ...(market === undefined || market.listedAt >= listing.now ? untraded : context(listing, market)),
-        circulatingSupply: "0.0",
+        circulatingSupply: supply,
         coin,
-        totalSupply: "0.0"
+        totalSupply: supply
       }
     })
   ]
@@ -191,7 +237,8 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
     subDeployers: [],
     deployerFeeScale: "1.0",
     lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
-    assetToFundingMultiplier: []
+    assetToFundingMultiplier: [],
+    assetToFundingInterestRate: []
   }))
 ]
 
@@ -220,30 +267,80 @@ export const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> 
   })
 
 /**
- * Duration of an auction for the right to deploy a perpetual, in seconds. When an auction ends, the next one begins.
+ * Duration of an auction for the right to deploy a perpetual or a spot pair, in seconds. When an auction ends, the next
+ * one begins.
  */
 const auctionSeconds = 111_600
 
-/** The price at the end of every auction, in HYPE. */
+/** The price at the end of every such auction, in HYPE. */
 const lowestGas = 500
 
 /**
- * Returns the response to the query `perpDeployAuctionStatus`. The auctions have no bidders, so the price falls
- * linearly from an initial price, which depends on the seed, to the lowest price.
+ * Returns the status of an auction without bidders: the price falls linearly from an initial price, which depends on
+ * the auction's number, to the lowest price.
  */
-export const deployAuction = ({ now, seed }: Listing) => {
+const auction = (now: number, durationSeconds: number, lowest: number, initial: (index: number) => number) => {
   const seconds = now / 1_000
-  const index = Math.floor(seconds / auctionSeconds)
-  const start = lowestGas * (1 + 3 * Random.fraction(Random.series(seed, "auction/perp"), index))
-  const passed = seconds / auctionSeconds - index
+  const index = Math.floor(seconds / durationSeconds)
+  const start = initial(index)
+  const passed = seconds / durationSeconds - index
   return {
-    startTimeSeconds: index * auctionSeconds,
-    durationSeconds: auctionSeconds,
+    startTimeSeconds: index * durationSeconds,
+    durationSeconds,
     startGas: start.toFixed(8),
-    currentGas: (start - (start - lowestGas) * passed).toFixed(8),
+    currentGas: (start - (start - lowest) * passed).toFixed(8),
     endGas: null
   }
 }
+
+/** Returns the status of the auction for the right to deploy. The initial price depends on the seed. */
+const deployAuctionOf = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
+  auction(
+    now,
+    auctionSeconds,
+    lowestGas,
+    (index) => lowestGas * (1 + 3 * Random.fraction(Random.series(seed, `auction/${name}`), index))
+  )
+
+/** Returns the response to the query `perpDeployAuctionStatus`. */
+export const deployAuction = deployAuctionOf("perp")
+
+/** Returns the response to the query `spotPairDeployAuctionStatus`. */
+export const spotDeployAuction = deployAuctionOf("spot")
+
+/** The number of auctions for gossip priority, their duration in seconds, and their lowest price in HYPE. */
+const gossip = { slots: 5, seconds: 180, lowest: 0.1 }
+
+/**
+ * Returns the response to the query `gossipPriorityAuctionStatus`: no previous winners, and the current auctions, which
+ * start at ten times the lowest price.
+ */
+export const gossipAuctions = ({ now }: Listing) => {
+  const { lowest, seconds, slots } = gossip
+  const status = auction(now, seconds, lowest, () => 10 * lowest)
+  return [Array.from({ length: slots }, () => null), Array.from({ length: slots }, () => status)]
+}
+
+/** The largest value of a market order in dollars, for each maximum leverage from which it applies. */
+export const marketOrderLimits = [[1, "500000.0"], [10, "2000000.0"], [20, "5000000.0"], [25, "30000000.0"]] as const
+
+/** The reserves of lending, by token. Nothing is lent or borrowed in the sandbox, so the rates are those of no use. */
+const reserves = [[Assets.usdc, {
+  borrowYearlyRate: "0.05",
+  supplyYearlyRate: "0.0",
+  balance: "0.0",
+  utilization: "0.0",
+  oraclePx: "1.0",
+  ltv: "0.0",
+  totalSupplied: "0.0",
+  totalBorrowed: "0.0"
+}]] as const
+
+/** Returns the response to the query `allBorrowLendReserveStates`. */
+export const lendingReserves = () => reserves
+
+/** Returns the response to the query `borrowLendReserveState`; `undefined` for a token that is not lent. */
+export const lendingReserve = (token: number) => reserves.find(([index]) => index === token)?.[1]
 
 /**
  * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
