@@ -22,6 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -482,6 +483,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       const type = (innerAction(admitted.signed.action) ?? admitted.signed.action).type
       if (state.isIdle || Policy.harmlessActions.has(type)) return Effect.undefined
       const { id } = Context.get(context, CurrentCaller)
+      const { agentAddress } = admitted.signed.action
+      // the address may have been another account's API wallet
+      if (type === "approveAgent" && Predicate.isString(agentAddress)) roles.delete(agentAddress.toLowerCase())
       const action = GuardedAction.read(admitted)
       const looked = look(admitted, action, id, nothing)
       return looked._tag === "Missing"

@@ -12,6 +12,7 @@ import {
   orderOf,
   orders,
   sandbox,
+  send,
   sign,
   start,
   stranger,
@@ -347,5 +348,36 @@ describe("Rules", () => {
           assert.include(Object.assign({}, refusal), refused)
         }))
     }
+  })
+})
+
+describe("Guard", () => {
+  layer(sandbox, { excludeTestServices: false })((it) => {
+    it.effect("knows an API wallet as soon as its account has approved it through this gateway", () =>
+      Effect.gen(function*() {
+        yield* fixPrices
+        yield* govern({
+          policies: [{
+            name: "desk",
+            accounts: [trader.address],
+            actions: ["trading", "approveAgent"],
+            orderNotional: 100
+          }]
+        })
+        // nobody's account yet
+        assert.include(Object.assign({}, yield* judge(yield* sign(stranger, buy("0.1")))), { rule: "account" })
+        const approval = {
+          type: "approveAgent",
+          ...chain,
+          agentAddress: stranger.address,
+          agentName: "a",
+          nonce: start
+        } as const
+        assert.include(yield* send(yield* sign(trader, approval, atStart)), "\"ok\"")
+        assert.include(Object.assign({}, yield* judge(yield* sign(stranger, buy("0.1")))), {
+          rule: "orderNotional",
+          account: trader.address
+        })
+      }))
   })
 })
