@@ -89,13 +89,15 @@ describe("@nktkas/hyperliquid", () => {
   it.live("is told of an unknown coin, and of an unknown type in the venue's own words", () =>
     Effect.gen(function*() {
       const { info } = yield* connected("refused-reads")
+      // the library has no method for it any more
+      const unsupported = { type: "alignedQuoteTokenInfo", token: 1 }
       const coin = yield* httpRefusal(() => info.candleSnapshot({ coin: "NOPE", interval: "1h", startTime: 1 }))
       assert.strictEqual(coin.status, 404)
       assert.include(coin.message, `"_tag":"UnknownAsset","coin":"NOPE"`)
-      assert.deepStrictEqual(yield* httpRefusal(() => info.webData2({ user: keys.trader.address })), {
+      assert.deepStrictEqual(yield* httpRefusal(() => info.config_.transport.request("info", unsupported)), {
         status: 422,
         message: "422 Unprocessable Entity - Failed to deserialize the JSON body into the target type: " +
-          "the sandbox does not support \"webData2\" (combined states), see docs/sandbox.md#what-it-does-not-support"
+          "the sandbox does not support \"alignedQuoteTokenInfo\" (quote tokens, which the venue no longer serves), see docs/sandbox.md#what-it-does-not-support"
       })
     }))
 
