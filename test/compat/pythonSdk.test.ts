@@ -338,6 +338,6 @@ describe.runIf(isPythonInstalled)("place_once of the guide", () => {
       })
       const Rows = Schema.Array(Schema.Struct({ status: Schema.String }))
       const statuses = (yield* Schema.decodeUnknownEffect(Rows)(orders.json)).map(({ status }) => status)
-      assert.deepStrictEqual(statuses.toSorted(), ["filled", "open", "open"])
+      assert.deepStrictEqual(statuses.toSorted(), ["filled", "open", "open", "open"])
     }))
 })
