@@ -364,7 +364,7 @@ export interface VaultShare {
   readonly shares: bigint
   readonly lockedUntil: number
   readonly enteredAt: number
-  /** What the depositor has paid for the shares. */
+  /** The price that the depositor has paid for the shares. */
   readonly basis: bigint
   /** The profit of the shares that the depositor has given back. */
   readonly realized: bigint

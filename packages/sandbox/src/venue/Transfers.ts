@@ -445,7 +445,7 @@ export const distribute: Handler<"vaultDistribute"> = (context, action) => {
   for (const [depositor, share] of vault.shares) {
     const part = amount * share.shares / vault.totalShares
     if (part === 0n) continue
-    // a payout to all returns a part of what they have paid, and is no profit
+    // a payout to all returns a part of the paid price: the depositors make no profit from it
     vault.shares.set(depositor, { ...share, basis: share.basis - part })
     const to = ensureAccount(venue.state, depositor)
     moveCash(venue.state, account, "", -part)

@@ -153,7 +153,7 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
     case "borrowLendReserveState":
       return VenueMarkets.lendingReserve(read.token)
     case "outcomeDeployerLimits":
-      // nobody deploys outcomes in the sandbox
+      // no account deploys outcomes in the sandbox
       return undefined
     case "settledOutcome":
       return null

@@ -294,7 +294,7 @@ const auction = (now: number, durationSeconds: number, lowest: number, initial: 
 }
 
 /** Returns the status of the auction for the right to deploy. The initial price depends on the seed. */
-const deployAuctionOf = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
+const makeDeployAuction = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
   auction(
     now,
     auctionSeconds,
@@ -303,10 +303,10 @@ const deployAuctionOf = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
   )
 
 /** Returns the response to the query `perpDeployAuctionStatus`. */
-export const deployAuction = deployAuctionOf("perp")
+export const deployAuction = makeDeployAuction("perp")
 
 /** Returns the response to the query `spotPairDeployAuctionStatus`. */
-export const spotDeployAuction = deployAuctionOf("spot")
+export const spotDeployAuction = makeDeployAuction("spot")
 
 /** The number of auctions for gossip priority, their duration in seconds, and their lowest price in HYPE. */
 const gossip = { slots: 5, seconds: 180, lowest: 0.1 }
