@@ -244,6 +244,11 @@ export const panelRows: ReadonlyArray<Row> = [
         lines: [["{{instance}}", rate(m.actionsNotKnown, "instance")]]
       },
       {
+        title: "Signed actions that the guard refused",
+        unit: "ops",
+        lines: [["{{rule}}", rate(m.guardRefusals, "rule")]]
+      },
+      {
         title: "Unknown outcomes that the venue's state settled",
         unit: "ops",
         lines: [["{{state}}", rate(m.actionLogSettled, "state")]]

@@ -17,6 +17,7 @@ import { metrics as callers } from "@trigate/callers/CallerKeys"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { counter, type Declared, gauge, quotaExceeded, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLog"
+import { metrics as guard } from "@trigate/trading/guard/Guard"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import { metrics as accounts } from "@trigate/trading/unstable/accounts/AccountChecks"
 import * as SingleFlight from "@trigate/upstream/cache/ResponseCache"
@@ -71,6 +72,7 @@ export const metrics = {
     "1 if the latest SIGHUP found invalid settings, so that the previous settings stay in use; otherwise 0"
   ),
   ...actionLog,
+  ...guard,
   auditLogLost: counter(
     "trigate_audit_log_lost_total",
     "Lines of the audit log that were lost because the log could not be written"
