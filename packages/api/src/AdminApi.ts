@@ -141,6 +141,7 @@ const GuardedUse = Schema.Struct({
 /** The guard's policies, the use of their limits by account, the halts, and the latest refusals. */
 export const GuardStatus = Schema.Struct({
   policies: Policies,
+  version: Schema.String.annotateKey({ description: "A hash of the policies, by which replicas can be compared" }),
   halts: Schema.Array(HaltTarget),
   accounts: Schema.Array(GuardedUse),
   refusals: Schema.Array(Schema.Struct({

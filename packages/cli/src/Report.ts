@@ -89,6 +89,7 @@ export const classes = {
   DriftFound: "unexpected",
   NotReady: "unavailable",
   ActionsFault: "unexpected",
+  AuditFault: "unexpected",
   KeyStoreFault: "unexpected",
   KeyRefusal: "usage",
   StillUnknown: "unknownOutcome",

@@ -343,3 +343,59 @@ describe("trigate actions", () => {
       ])
     }))
 })
+
+describe("trigate audit verify", () => {
+  it.live("checks what a guarded gateway wrote: actions, refusals, halts and policies", () =>
+    Effect.gen(function*() {
+      const path = yield* folder
+      const [log, policies] = [Path.join(path, "audit.jsonl"), Path.join(path, "policies.yaml")]
+      Fs.writeFileSync(policies, `policies: [{ name: desk, accounts: "*", actions: [noop] }]`)
+      const settings = { ...quietly, TRIGATE_GUARD: policies, TRIGATE_AUDIT_LOG: log }
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { adminUrl, url } = yield* gateway(settings)
+        const [body = ""] = yield* signedBodies(1)
+        assert.strictEqual((yield* post(`${url}/exchange`, body)).status, 422)
+        yield* post(`${adminUrl}/admin/guard/halt`, `{"coin":"BTC"}`)
+        yield* post(`${adminUrl}/admin/guard/resume`, `{"coin":"BTC"}`)
+      }))
+      const text = Fs.readFileSync(log, "utf8")
+      const lines = text.split("\n").filter((line) => line !== "")
+      assert.deepStrictEqual(
+        lines.map((line) => ["message", "rule", "target", "policies"].map((name) => JsonParts.value(line, name))),
+        [
+          ["policies", undefined, undefined, 1],
+          ["refusal", "actions", undefined, undefined],
+          ["halt", undefined, "BTC", undefined],
+          ["resume", undefined, "BTC", undefined]
+        ]
+      )
+      const verified = yield* run(["audit", "verify", log])
+      assert.strictEqual(verified.code, 0)
+      const hash = /[0-9a-f]{64}/u.exec(verified.stdout)?.[0] ?? ""
+      assert.strictEqual(
+        verified.stdout,
+        `${log}: 4 lines form one chain\n  the last line has the hash ${hash}\n`
+      )
+      assert.strictEqual((yield* run(["audit", "verify", log, "--expect", hash])).code, 0)
+      const older = Path.join(path, "older.jsonl")
+      Fs.writeFileSync(older, `${lines.slice(0, 2).join("\n")}\n`)
+      assert.deepStrictEqual(yield* run(["audit", "verify", older, "--expect", hash]), {
+        code: 1,
+        stdout: (yield* run(["audit", "verify", older])).stdout,
+        stderr: `trigate: No line has the hash ${hash}: newer lines are missing\n`
+      })
+      const newer = Path.join(path, "newer.jsonl")
+      Fs.writeFileSync(newer, `${lines[3]}\n`)
+      assert.strictEqual(
+        (yield* run(["audit", "verify", older, newer])).stderr,
+        `trigate: ${newer}: The file does not follow ${older}: lines or files are missing\n`
+      )
+      Fs.writeFileSync(newer, lines.slice(2).join("\n"))
+      assert.strictEqual((yield* run(["audit", "verify", older, newer])).code, 0)
+      Fs.writeFileSync(log, text.replace(`"BTC"`, `"ETH"`))
+      assert.strictEqual(
+        (yield* run(["audit", "verify", log])).stderr,
+        `trigate: ${log}: Line 4 does not follow the line before it: lines were changed, removed or moved\n`
+      )
+    }))
+})

@@ -43,7 +43,7 @@ import * as Struct from "effect/Struct"
 import { Chains, layerStoreReadiness, type SettingsInForce } from "./Chains.ts"
 import { type Settings, toAddresses, toEventLog, toLimits } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
-import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as Stores from "./stores/Stores.ts"
 import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
 
@@ -117,7 +117,8 @@ const makeState = Effect.fnUntraced(function*(
       policies: first.policies ?? Policy.none,
       info: queries,
       log: Context.get(services, ActionLog.ActionLog),
-      store: Option.getOrUndefined(yield* Effect.serviceOption(GuardStore))
+      store: Option.getOrUndefined(yield* Effect.serviceOption(GuardStore)),
+      audit: yield* AuditLogWriter.current
     }),
     watched: { mirror, orders },
     shared,
@@ -245,7 +246,11 @@ export const make = (inForce: SettingsInForce, familiar: ReadonlySet<string>, ra
  */
 export const layer = (
   inForce: SettingsInForce
-): Layer.Layer<Chains | NonceSource | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices> => {
+): Layer.Layer<
+  Chains | NonceSource | Quotas.Quotas,
+  SettingsError,
+  AuditLogWriter.AuditLogWriter | CurrentServices
+> => {
   const first = inForce.current
   const redis = Option.map(first.redisUrl, Stores.layerRedis)
   const familiar = new Set<string>()
@@ -255,7 +260,7 @@ export const layer = (
     Layer.provide(
       Layer.provide(
         ActionLog.layerNoting(familiar),
-        audited(Stores.layer(first, redis, () => inForce.onceDeadline))
+        AuditLogWriter.audited(Stores.layer(first, redis, () => inForce.onceDeadline))
       )
     ),
     Layer.provide(

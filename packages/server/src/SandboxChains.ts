@@ -25,7 +25,7 @@ import * as Redacted from "effect/Redacted"
 import { Chains, layerStoreReadiness } from "./Chains.ts"
 import { type Settings, toEventLog, toLimits } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
-import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
 
 /**
@@ -43,7 +43,8 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   const guard = yield* Guard.make({
     policies: first.policies ?? Policy.none,
     info: queries,
-    log: Context.get(services, ActionLog.ActionLog)
+    log: Context.get(services, ActionLog.ActionLog),
+    audit: yield* AuditLogWriter.current
   })
   const shared = yield* Streams.makeShared(queries, {
     addresses: [Redacted.make("sandbox")],
@@ -100,10 +101,14 @@ export const layer = (
 ): Layer.Layer<
   Chains | NonceSource.NonceSource | Quotas.Quotas,
   SettingsError,
-  AuditLogWriter | CurrentServices | FileSystem
+  AuditLogWriter.AuditLogWriter | CurrentServices | FileSystem
 > =>
   Layer.effect(Chains, make(settings)).pipe(
     Layer.provideMerge(layerStoreReadiness),
-    Layer.provide([SharedTransactions.layer(), audited(ActionLogMemory.layer()), sandboxState(settings)]),
+    Layer.provide([
+      SharedTransactions.layer(),
+      AuditLogWriter.audited(ActionLogMemory.layer()),
+      sandboxState(settings)
+    ]),
     Layer.merge(Layer.merge(Quotas.layerMemory, NonceSource.layerMemory()))
   )

@@ -8,10 +8,15 @@ import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { AuditEntry } from "@trigate/trading/actionLog/ActionLog"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import { systemError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -36,6 +41,7 @@ const written = (path: string, count: number): Effect.Effect<ReadonlyArray<unkno
 
 const entry = (nonce: number): AuditEntry => ({
   time: 1_795_230_000_000,
+  message: "action",
   requestId: "one",
   caller: "key:desk",
   signer: "0x0000000000000000000000000000000000000001",
@@ -78,7 +84,8 @@ describe("the audit log of a gateway", () => {
         "digest",
         "actionType",
         "outcome",
-        "status"
+        "status",
+        "previous"
       ])
       assert.deepInclude(line, {
         level: "info",
@@ -152,7 +159,8 @@ describe("the audit log while its disk is full", () => {
       write(entry(99_999))
       while (!state.text.includes("99999")) yield* Effect.yieldNow
       const kept = Array.from({ length: AuditLogWriter.backlog + 2 }, (_, index) => index + 1)
-      assert.deepStrictEqual(numbers(state.text), [...kept, 99_999])
+      assert.deepStrictEqual(numbers(state.text), [...kept, undefined, 99_999])
+      assert.include(state.text, `"level":"error","message":"lost","lines":5}`)
       assert.strictEqual((yield* lostCount) - before, 5)
       assert.deepStrictEqual(said, [
         "The audit log cannot be written (WriteZero): 8192 lines are buffered, and further lines are lost",
@@ -172,5 +180,72 @@ describe("the audit log while its disk is full", () => {
       state.isFull = true
       yield* advancingClock(Effect.scoped(Effect.map(writer, (write) => write(entry(3)))))
       assert.deepStrictEqual(numbers(state.text), [1, 2])
+    }))
+})
+
+/** Writes entries to a file as one process does, from its start to its end. */
+const writeTo = (path: string, nonces: ReadonlyArray<number>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const { write } = Context.get(
+      yield* Layer.build(AuditLogWriter.layer(Option.some(path))),
+      AuditLogWriter.AuditLogWriter
+    )
+    for (const nonce of nonces) write?.(entry(nonce))
+  }))
+
+const verify = (text: string) =>
+  Effect.result(AuditLogWriter.verify(Stream.fromIterable(text.split("\n")))).pipe(
+    Effect.map((result) => Result.isSuccess(result) ? result.success : `${result.failure._tag} ${result.failure.line}`)
+  )
+
+const noLines = { lines: 0, unchained: 0, unreadable: 0, first: "", last: "" }
+
+describe("the chain of the audit log", () => {
+  it.live("continues over restarts, after a line that a killed process has not ended, and in a new file", () =>
+    Effect.gen(function*() {
+      const path = Path.join(yield* folder, "audit.jsonl")
+      yield* writeTo(path, [1, 2])
+      yield* writeTo(path, [3])
+      const before = yield* verify(Fs.readFileSync(path, "utf8"))
+      assert.deepInclude(before, { lines: 3, unchained: 0, unreadable: 0, first: "" })
+      Fs.appendFileSync(path, `{"time":1,"lev`)
+      yield* writeTo(path, [4])
+      const after = yield* verify(Fs.readFileSync(path, "utf8"))
+      assert.deepInclude(after, { lines: 4, unreadable: 1 })
+      // a whole line whose line break is missing
+      Fs.truncateSync(path, Fs.statSync(path).size - 1)
+      yield* writeTo(path, [5])
+      assert.deepInclude(yield* verify(Fs.readFileSync(path, "utf8")), { lines: 5, unreadable: 1 })
+      assert.deepStrictEqual(numbers(Fs.readFileSync(path, "utf8")), [1, 2, 3, 4, 5])
+    }))
+
+  it.effect("shows a line that was changed, removed or moved", () =>
+    Effect.gen(function*() {
+      const state = { text: "" }
+      yield* Effect.scoped(Effect.gen(function*() {
+        const write = yield* AuditLogWriter.lineWriter(
+          (text) => Effect.sync(() => void (state.text += text)),
+          jsonLine,
+          ""
+        )
+        for (const nonce of [1, 2, 3, 4]) write(entry(nonce))
+      }))
+      const [one = "", two = "", three = "", four = ""] = state.text.split("\n")
+      const intact = yield* verify(state.text)
+      assert.deepInclude(intact, { lines: 4, first: "", unreadable: 0, unchained: 0 })
+      assert.strictEqual(yield* verify([one, two.replace("200", "500"), three].join("\n")), "BrokenChain 3")
+      assert.strictEqual(yield* verify([one, three, four].join("\n")), "BrokenChain 2")
+      assert.strictEqual(yield* verify([one, three, two, four].join("\n")), "BrokenChain 2")
+      assert.strictEqual(yield* verify([one, `{"nonce":2}`, two].join("\n")), "BrokenChain 2")
+      // a batch of which a full disk took a part is written again
+      assert.deepStrictEqual(
+        yield* verify([one, two, three, four.slice(0, 9), two, three, four].join("\n")),
+        typeof intact === "string" ? intact : { ...intact, unreadable: 1 }
+      )
+      const [last, removed] = [yield* verify([one, two].join("\n")), yield* verify([three, four].join("\n"))]
+      assert(typeof last !== "string" && typeof removed !== "string")
+      assert.strictEqual(removed.first, last.last)
+      assert.deepStrictEqual(yield* verify(""), noLines)
+      assert.deepInclude(yield* verify([`{"nonce":0}`, `{"nonce":1}`].join("\n")), { lines: 2, unchained: 2 })
     }))
 })

@@ -23,10 +23,12 @@ const signer = keys.trader.address
 
 /** An exchange in memory whose entries are collected. */
 const audited = () => {
-  const entries: Array<ActionLog.AuditEntry> = []
+  const entries: Array<ActionLog.AttemptEntry> = []
   const log = ActionLog.layerAudited().pipe(
     Layer.provideMerge(ActionLogMemory.layer()),
-    Layer.provide(Layer.succeed(ActionLog.AuditLog, { write: (entry) => void entries.push(entry) }))
+    Layer.provide(
+      Layer.succeed(ActionLog.AuditLog, { write: (entry) => void (entry.message === "action" && entries.push(entry)) })
+    )
   )
   return {
     entries,
@@ -56,7 +58,7 @@ const relay = (nonce: number, requestId?: string) =>
   )
 
 const answers: ReadonlyArray<
-  readonly [Parameters<typeof answerWith>[0], Pick<ActionLog.AuditEntry, "outcome" | "status">]
+  readonly [Parameters<typeof answerWith>[0], Pick<ActionLog.AttemptEntry, "outcome" | "status">]
 > = [
   [Effect.succeed(ExchangeMemory.accepted), { outcome: "accepted", status: 200 }],
   [
@@ -94,6 +96,7 @@ describe("the audit log", () => {
         entries.map(({ digest: _, ...entry }) => entry),
         answers.map(([, ended], index) => ({
           time: now,
+          message: "action" as const,
           requestId: `request-${index}`,
           caller: "key:desk",
           signer,

@@ -1,4 +1,7 @@
-/** `trigate actions`: lists signed actions of unknown outcome, and resolves them. */
+/**
+ * `trigate actions`: lists signed actions of unknown outcome, and resolves them. `trigate audit`: checks the audit log,
+ * in which each sent or refused action is a line.
+ */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import * as Outcomes from "@trigate/client/Exchange"
@@ -10,6 +13,7 @@ import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/a
 import { printable, stringify } from "@trigate/domain/encoding/Encoding"
 import { OutcomeUnknown, unwrapReason, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { Settings } from "@trigate/server/unstable/settings/Settings"
+import * as AuditLogWriter from "@trigate/server/unstable/stores/AuditLogWriter"
 import * as ActionLogStore from "@trigate/server/unstable/stores/Stores"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
@@ -21,11 +25,13 @@ import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
@@ -361,4 +367,65 @@ const list = Command.make("list", {
 export const command = Command.make("actions").pipe(
   Command.withDescription("List, resolve and forget unanswered signed actions"),
   Command.withSubcommands([list, show, resolve, forget])
+)
+
+/** An audit log is not what its gateway wrote; the message is one line. */
+export class AuditFault extends Schema.TaggedError<AuditFault>()("AuditFault", { message: Schema.String }) {}
+
+const verify = Command.make("verify", {
+  files: Argument.String("file").pipe(
+    Argument.withDescription("The files of TRIGATE_AUDIT_LOG, oldest first"),
+    Argument.variadic({ min: 1 })
+  ),
+  expect: Output.textFlag("expect", "hash", "Fail unless the log contains the line with this hash, of an earlier check")
+}, ({ expect, files }) =>
+  Effect.gen(function*() {
+    let earlier: AuditLogWriter.Chain | undefined
+    let isFound = false
+    const fileSystem = yield* FileSystem.FileSystem
+    for (const path of files) {
+      const name = Output.displayName(path)
+      const fault = (problem: string) => new AuditFault({ message: `${name}: ${printable(problem)}` })
+      const lines = fileSystem.stream(path).pipe(Stream.decodeText(), Stream.splitLines)
+      const chain = yield* AuditLogWriter.verify(lines, (hash) => {
+        isFound ||= hash === Option.getOrUndefined(expect)
+      }).pipe(
+        Effect.mapError(({ message }) => fault(message))
+      )
+      const { first, last, lines: count, unchained, unreadable } = chain
+      if (earlier !== undefined && count > 0 && first !== earlier.last) {
+        return yield* fault(`The file does not follow ${files[files.indexOf(path) - 1]}: lines or files are missing`)
+      }
+      if (count > 0) earlier = chain
+      yield* Output.printText([
+        `${name}: ${count} lines form one chain`,
+        ...(first === "" ? [] : [`  the first line follows the line with the hash ${first}`]),
+        ...(unchained === 0 ? [] : [`  ${unchained} lines at the start have no hash: an earlier version wrote them`]),
+        ...(unreadable === 0
+          ? []
+          : [`  ${unreadable} lines cannot be read: parts of writes that failed, or foreign text`]),
+        `  the last line has the hash ${last || "of no line"}`
+      ].join("\n"))
+    }
+    if (Option.isSome(expect) && !isFound) {
+      return yield* new AuditFault({
+        message: `No line has the hash ${printable(expect.value)}: newer lines are missing`
+      })
+    }
+  })).pipe(
+    Command.withDescription("Check that no line of an audit log was changed, removed or moved"),
+    Command.withExamples([
+      { command: "trigate audit verify audit.jsonl.1 audit.jsonl" },
+      {
+        command: "trigate audit verify audit.jsonl --expect 5e1f…",
+        description:
+          "With the hash of an earlier check, which you keep elsewhere: also find newer lines that were removed"
+      }
+    ])
+  )
+
+/** `trigate audit`. */
+export const audit = Command.make("audit").pipe(
+  Command.withDescription("Check the audit log of TRIGATE_AUDIT_LOG"),
+  Command.withSubcommands([verify])
 )

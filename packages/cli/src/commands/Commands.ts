@@ -41,6 +41,7 @@ export const command = Command.make("trigate").pipe(
         InspectCommand.command,
         GuardCommand.command,
         ActionLogCommand.command,
+        ActionLogCommand.audit,
         KeysCommand.command,
         CandleHistoryCommand.command
       ]

@@ -117,9 +117,10 @@ const connectAdmin = (admin: Option.Option<string>) =>
 const targetText = (target: HaltTarget): string =>
   "account" in target ? target.account : "coin" in target ? `orders in ${target.coin}` : "all actions"
 
-const statusText = ({ accounts, halts, policies, refusals }: Guard.Status): string =>
+const statusText = ({ accounts, halts, policies, refusals, version }: Guard.Status): string =>
   [
     ...halts.map((target) => `HALTED: ${targetText(target)}`),
+    `Policies, version ${version}`,
     ...policyLines(policies),
     ...(accounts.length === 0 ? [] : [
       "",

@@ -8,6 +8,7 @@
  */
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import { CurrentCaller } from "@trigate/domain/Caller"
 import { type Address, longAgo, millisBetween, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
@@ -664,14 +665,19 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   return { log, recount }
 })
 
-/** The audit record of one attempt to send an action. */
-export interface AuditEntry {
-  /** The time at which the attempt to send the action ended, in milliseconds since 1970. */
+/** The members that each audit entry has. */
+interface Audited {
+  /** The time at which it happened, in milliseconds since 1970; of an attempt, when it ended. */
   readonly time: number
+  /** The `id` of the `Caller` on whose request it happened. */
+  readonly caller: string
+}
+
+/** The audit record of one attempt to send an action. */
+export interface AttemptEntry extends Audited {
+  readonly message: "action"
   /** The ID of the request for which the action was sent; absent without a request. */
   readonly requestId: string | undefined
-  /** The `id` of the `Caller` that sent the action. */
-  readonly caller: string
   /** The recovered signer, in lower case; absent if none can be recovered. */
   readonly signer: Address | undefined
   readonly nonce: number
@@ -683,8 +689,38 @@ export interface AuditEntry {
   readonly status: number | undefined
 }
 
+/** The audit record of an action that the guard refused before it was sent. */
+interface RefusalEntry extends Audited {
+  readonly message: "refusal"
+  readonly signer: Address | undefined
+  readonly nonce: number | undefined
+  readonly digest: string | undefined
+  readonly actionType: string
+  readonly account: Address | undefined
+  readonly policy: string | undefined
+  readonly rule: string
+  readonly measured: number | undefined
+  readonly limit: number | undefined
+}
+
+/** The audit record of a change by an operator. */
+type ChangeEntry =
+  & Audited
+  & (
+    /** A halt or its end, of an account, a coin or `all`. */
+    | { readonly message: "halt" | "resume"; readonly target: string }
+    /** Policies came into force. The version is a hash of the document. */
+    | { readonly message: "policies"; readonly version: string; readonly policies: number }
+    /** An action of unknown outcome was removed from the action log. */
+    | { readonly message: "forget"; readonly digest: string }
+  )
+
+/** An entry of the audit log. */
+export type AuditEntry = AttemptEntry | RefusalEntry | ChangeEntry
+
 /**
- * Receives the entries of the audit log: one for each attempt to send a signed action, written when its result is known.
+ * Receives the entries of the audit log: one for each attempt to send a signed action, written when its result is known,
+ * one for each action that the guard refuses, and one for each change by an operator.
  *
  * An attempt is claimed and settled in the action log, so the audit log includes attempts whose caller has disconnected.
  * An entry contains the type and the digest of the action, but neither its other members nor its signature.
@@ -697,7 +733,7 @@ export interface AuditEntry {
  * import { Layer } from "effect"
  *
  * const audit = Layer.succeed(ActionLog.AuditLog, {
- *   write: ({ actionType, outcome, signer }) => console.log(signer, actionType, outcome)
+ *   write: (entry) => entry.message === "action" && console.log(entry.signer, entry.actionType, entry.outcome)
  * })
  *
  * export const audited = ActionLog.layerAudited().pipe(Layer.provide([ActionLogMemory.layer(), audit]))
@@ -739,9 +775,20 @@ const observed = (
 export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditLog> =>
   Layer.effect(
     ActionLog,
-    Effect.zipWith(ActionLog, AuditLog, (log, { write }) =>
-      observed(log, ({ actionType, caller, fingerprint, nonce, requestId, signer }, outcome, time, status) =>
-        write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })))
+    Effect.zipWith(ActionLog, AuditLog, (log, { write }) => {
+      const attempts = observed(
+        log,
+        ({ actionType, caller, fingerprint: digest, nonce, requestId, signer }, outcome, time, status) =>
+          write({ time, message: "action", requestId, caller, signer, nonce, digest, actionType, outcome, status })
+      )
+      const forget = Effect.fnUntraced(function*(digest: string) {
+        const isForgotten = yield* log.forget(digest)
+        const { id: caller } = yield* CurrentCaller
+        if (isForgotten) write({ time: yield* Clock.currentTimeMillis, message: "forget", caller, digest })
+        return isForgotten
+      })
+      return ActionLog.of({ ...attempts, forget })
+    })
   )
 
 /** Maximum number of remembered signers. The venue allows subscriptions for ten users at a time. */

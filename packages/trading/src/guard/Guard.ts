@@ -15,7 +15,8 @@ import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { PolicyViolation } from "@trigate/domain/errors/GatewayError"
 import { counter } from "@trigate/domain/unstable/DeclaredMetric"
-import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
+import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
+import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -26,7 +27,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { ActionLog } from "../actionLog/ActionLog.ts"
+import { ActionLog, type AuditEntry, AuditLog } from "../actionLog/ActionLog.ts"
 import * as LoggedAction from "../actionLog/LoggedAction.ts"
 import * as ActionDecoder from "../admission/ActionDecoder.ts"
 import type { Admitted } from "../admission/Admission.ts"
@@ -66,6 +67,8 @@ export interface GuardRefusal {
 /** The policies in force, the use of their limits, the halts and the latest refusals. */
 export interface Status {
   readonly policies: Policy.Policies
+  /** A hash of the policies: replicas with the same policies have the same version. */
+  readonly version: string
   readonly halts: ReadonlyArray<Policy.HaltTarget>
   readonly accounts: ReadonlyArray<AccountUse>
   readonly refusals: ReadonlyArray<GuardRefusal>
@@ -177,11 +180,19 @@ export interface Options {
   readonly log: Pick<ActionLog["Service"], "find">
   /** The store that replicas share, and that outlives a process. Default: none. */
   readonly store?: GuardStore.GuardStore["Service"] | undefined
+  /** The audit log of refusals, halts and new policies. Default: none. */
+  readonly audit?: AuditLog["Service"] | undefined
 }
+
+const encodePolicies = Schema.encodeSync(Policy.Policies)
+
+/** Returns a hash of policies that does not depend on the format of their file. */
+const hashPolicies = (policies: Policy.Policies): string =>
+  ActionHash.toHex(ActionHash.keccak256(Encoding.encode(Encoding.stringify(encodePolicies(policies))))).slice(2, 18)
 
 /** Makes the guard. */
 export const make = Effect.fnUntraced(function*(options: Options) {
-  const { info, log, store } = options
+  const { audit, info, log, store } = options
   const clock = yield* Clock.Clock
   const scope = yield* Effect.scope
   const markets = Markets.make(info)
@@ -193,7 +204,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   /** False until the halts that were made before this process started are known. */
   let areHaltsKnown = store === undefined
   let refusals: ReadonlyArray<GuardRefusal> = []
-  let { policies } = options
+  let policies = Policy.none
+  let version = ""
   const now = () => Encoding.monotonicMillis(Encoding.monotonicTime(clock))
 
   const refuse = (violation: Rules.Violation, account?: Encoding.Address, policy?: string): PolicyViolation =>
@@ -236,7 +248,20 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const followChange = (): void => {
     state.isIdle = policies.policies.length === 0 && policies.otherAccounts !== "refuse" && halts.size === 0
   }
-  followChange()
+
+  const writeAudit = (entry: (at: { readonly time: number; readonly caller: string }) => AuditEntry) =>
+    Effect.map(CurrentCaller, ({ id }) => audit?.write(entry({ time: clock.currentTimeMillisUnsafe(), caller: id })))
+
+  const replace = (next: Policy.Policies): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const earlier = version
+      policies = next
+      version = hashPolicies(next)
+      followChange()
+      if (version === earlier || (earlier === "" && state.isIdle)) return Effect.void
+      return writeAudit((at) => ({ ...at, message: "policies", version, policies: next.policies.length }))
+    })
+  yield* replace(options.policies)
 
   const halted = (action: GuardedAction.GuardedAction, account: string): Rules.Violation | undefined => {
     if (Rules.isReducing(action)) return undefined
@@ -288,7 +313,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const isOwn = action.multiSigUser !== undefined || action.isSignedByAccount
     const role = isOwn ? { account: action.multiSigUser ?? signer } : findRole(signer)
     if (role === undefined) {
-      if (!tried.has("role")) return { _tag: "Missing", what: "role", read: Effect.ignore(readRole(signer)) }
+      if (!tried.has("role")) return { _tag: "Missing", what: "role", read: Markets.logFailure(readRole(signer)) }
       return Rules.isReducing(action)
         ? { _tag: "Passes" }
         : refused({
@@ -384,11 +409,25 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const record = Effect.fnUntraced(function*(
     violation: PolicyViolation,
-    { actionType }: Pick<Admitted, "actionType">
+    { actionType, fingerprint: digest, nonce, signer }: Pick<Judged, "actionType"> & Partial<Judged>
   ): Effect.fn.Return<never, PolicyViolation> {
     const caller = yield* CurrentCaller
     const refusal = { time: clock.currentTimeMillisUnsafe(), violation, caller: caller.id, actionType }
     refusals = [refusal, ...refusals].slice(0, maxRefusals)
+    const { account, limit, measured, policy, rule } = violation
+    yield* writeAudit((at) => ({
+      ...at,
+      message: "refusal",
+      signer,
+      nonce,
+      digest,
+      actionType: Encoding.printable(actionType),
+      account,
+      policy,
+      rule,
+      measured,
+      limit
+    }))
     yield* Metric.update(metrics.guardRefusals.series({ rule: violation.rule }), 1)
     yield* Effect.logWarning(`The guard refused ${Encoding.printable(actionType)}: ${violation.message}`)
     return yield* violation
@@ -566,7 +605,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const syncHalts = Effect.fnUntraced(function*(shared: GuardStore.GuardStore["Service"]) {
     for (;;) {
       const document = yield* shared.get(GuardStore.haltsKey)
-      const stored = document === undefined ? [] : yield* Effect.orElseSucceed(decodeHalts(document.text), () => [])
+      const stored = document === undefined ? [] : yield* Effect.mapError(
+        decodeHalts(document.text),
+        () => new SharedStoreUnreachable({ detail: "The stored halts cannot be read" })
+      )
       const changes = new Map(haltChanges)
       halts.clear()
       for (const target of stored) addHalt(target)
@@ -592,16 +634,29 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       if (isHalted) addHalt(target)
       else halts.delete(name)
       followChange()
-      if (store === undefined) return Effect.succeed(isChanged)
+      const audited = writeAudit((at) => ({ ...at, message: isHalted ? "halt" : "resume", target: name }))
+      if (store === undefined) return Effect.as(audited, isChanged)
       haltChanges.set(name, isHalted ? target : undefined)
-      return Effect.as(syncHalts(store), isChanged)
+      return Effect.as(Effect.andThen(audited, syncHalts(store)), isChanged)
     })
 
   if (store !== undefined) {
-    yield* Effect.ignore(syncHalts(store))
-    yield* Effect.forkScoped(
-      Effect.repeat(Effect.ignore(syncHalts(store)), Schedule.spaced(haltsEvery))
-    )
+    let isAway = false
+    /** Logs when the store goes away and when it is back, not each attempt. */
+    const follow = Effect.matchEffect(syncHalts(store), {
+      onFailure: ({ detail }) => {
+        if (isAway) return Effect.void
+        isAway = true
+        return Effect.logWarning(`The guard cannot read the halts of other replicas: ${detail}`)
+      },
+      onSuccess: () => {
+        if (!isAway) return Effect.void
+        isAway = false
+        return Effect.logInfo("The guard reads the halts of other replicas again")
+      }
+    })
+    yield* follow
+    yield* Effect.forkScoped(Effect.repeat(follow, Schedule.spaced(haltsEvery)))
   }
 
   return Guard.of({
@@ -610,15 +665,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     check: (admitted) => Effect.asVoid(judge(admitted, true)),
     inspect,
     checkTransaction,
-    replace: (next) =>
-      Effect.sync(() => {
-        policies = next
-        followChange()
-      }),
+    replace,
     halt: (target) => Effect.asVoid(changeHalt(target, true)),
     resume: (target) => changeHalt(target, false),
     status: Effect.sync(() => ({
       policies,
+      version,
       halts: [...halts.values()],
       accounts: [...accounts.all()].map(measureUse),
       refusals
@@ -676,7 +728,8 @@ export const layer = (
       Guard,
       Effect.gen(function*() {
         const store = Option.getOrUndefined(yield* Effect.serviceOption(GuardStore.GuardStore))
-        return yield* make({ policies, info: yield* Info, log: yield* ActionLog, store })
+        const audit = Option.getOrUndefined(yield* Effect.serviceOption(AuditLog))
+        return yield* make({ policies, info: yield* Info, log: yield* ActionLog, store, audit })
       })
     )
     : Layer.succeed(Guard, guard)

@@ -7,7 +7,7 @@ import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { parseCall } from "@trigate/domain/info/InfoOperations"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
-import type { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
+import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -19,7 +19,7 @@ import type { Settlement } from "../actionLog/LoggedAction.ts"
 import type { Admitted } from "../admission/Admission.ts"
 import type { Info } from "../Info.ts"
 import type { GuardStore } from "./GuardStore.ts"
-import type * as Markets from "./Markets.ts"
+import * as Markets from "./Markets.ts"
 import { Reservations, type Reserved } from "./Reservations.ts"
 import * as Rules from "./Rules.ts"
 
@@ -250,7 +250,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   const refresh = (account: GuardedAccount, since: number): Effect.Effect<void> =>
     account.reading.withPermits(1)(
       Effect.suspend(() =>
-        account.view !== undefined && account.view.readAt >= since ? Effect.void : Effect.ignore(readView(account))
+        account.view !== undefined && account.view.readAt >= since ? Effect.void : Markets.logFailure(readView(account))
       )
     ).pipe(
       Effect.provideService(CurrentCaller, background("guard")),
@@ -268,9 +268,12 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
 
   /** Takes over the reservations of other replicas. */
   const pull = (account: GuardedAccount, shared: GuardStore["Service"]) =>
-    Effect.map(shared.get(account.address), (document) => {
-      account.reservations.adopt(document, now(), markets.ofCoin)
+    Effect.flatMap(shared.get(account.address), (document) => {
+      if (!account.reservations.adopt(document, now(), markets.ofCoin)) {
+        return Effect.fail(new SharedStoreUnreachable({ detail: "The stored reservations cannot be read" }))
+      }
       account.exposure = undefined
+      return Effect.void
     })
 
   /** Stores the reservations. Returns false, and takes over what another replica has stored, if one was faster. */

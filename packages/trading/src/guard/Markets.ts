@@ -47,6 +47,9 @@ const refreshAfter = 1000
 /** Names that are older are read again before an asset number is reported as unknown. */
 const namesFor = 10_000
 
+/** Logs why a read failed. The actions that need it are then refused. */
+export const logFailure = Effect.ignore({ log: "Warn", message: "The guard cannot read the venue" })
+
 /** Makes the markets. Nothing is read before an order needs it. */
 export const make = (info: Queries) => {
   let dexes: ReadonlyArray<string> = [""]
@@ -163,7 +166,7 @@ export const make = (info: Queries) => {
     /** Returns the age of the prices of a dex in milliseconds. */
     age: (dex: string, now: number): number => now - (prices.get(dex)?.readAt ?? Number.NEGATIVE_INFINITY),
     /** Reads the names of the assets that are not known yet. Names that cannot be read stay absent. */
-    ensureNames: (assets: ReadonlyArray<number>, now: number) => Effect.ignore(ensureNames(assets, now)),
+    ensureNames: (assets: ReadonlyArray<number>, now: number) => logFailure(ensureNames(assets, now)),
     /** Reads the names of the perpetuals of dexes, and of the spot pairs, once. */
     ensureLists: (names: Iterable<string>, now: number) =>
       Effect.forEach([...names, " spot"], (list) => ensureList(list, Number.NEGATIVE_INFINITY, now), { discard: true }),
@@ -176,7 +179,7 @@ export const make = (info: Queries) => {
     ensurePrices: (names: Iterable<string>, needsOracle: boolean, now: number) =>
       Effect.forEach(
         names,
-        (dex) => isDue(dex, needsOracle, now) ? Effect.ignore(readPrices(dex, needsOracle, now)) : Effect.void,
+        (dex) => isDue(dex, needsOracle, now) ? logFailure(readPrices(dex, needsOracle, now)) : Effect.void,
         { discard: true }
       )
   }

@@ -139,13 +139,17 @@ export class Reservations {
     }
   }
 
-  /** Takes over a stored document, and applies the changes that are not stored. */
+  /**
+   * Takes over a stored document, and applies the changes that are not stored. Returns false, and changes nothing, if the
+   * document cannot be read.
+   */
   adopt(
     document: { readonly version: number; readonly text: string } | undefined,
     now: number,
     marketOf: (coin: string) => GuardedMarket
-  ): void {
+  ): boolean {
     const found = document === undefined ? undefined : Option.getOrUndefined(decodeDocument(document.text))
+    if (document !== undefined && found === undefined) return false
     this.version = document?.version ?? 0
     this.seen = Math.max(this.seen, found?.seen ?? 0)
     for (const [second, count] of found?.rate ?? []) {
@@ -175,5 +179,6 @@ export class Reservations {
       if (to === "gone" && !this.entries.has(id)) this.#changes.delete(id)
       else this.change(id, to, now)
     }
+    return true
   }
 }

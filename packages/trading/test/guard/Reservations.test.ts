@@ -101,13 +101,14 @@ describe("reservations", () => {
     assert.deepStrictEqual([one.version, one.entries.get("a")?.isOwn, one.entries.get("c")?.isOwn], [3, true, false])
   })
 
-  it("of a lost document end, and what is unreadable is none", () => {
+  it("of an unreadable document are refused, and those of a lost one end", () => {
     const reservations = new Reservations(true)
     reservations.entries.set("a", entry(1))
+    reservations.version = 3
     reservations.seen = 7
-    reservations.adopt({ version: 4, text: "{}" }, 0, () => market)
-    assert.deepStrictEqual([list(reservations), reservations.version, reservations.seen], [[], 4, 7])
-    reservations.adopt(undefined, 0, () => market)
-    assert.strictEqual(reservations.version, 0)
+    assert.isFalse(reservations.adopt({ version: 4, text: "{}" }, 0, () => market))
+    assert.deepStrictEqual([list(reservations), reservations.version, reservations.seen], [["a sent"], 3, 7])
+    assert.isTrue(reservations.adopt(undefined, 0, () => market))
+    assert.deepStrictEqual([list(reservations), reservations.version, reservations.seen], [[], 0, 7])
   })
 })
