@@ -10,6 +10,11 @@ export const exchange = "/exchange"
 /** Path of the route that issues the next nonces of a signer. */
 export const nonces = "/nonces"
 
+/** Paths of the routes that arm and show a dead man's switch, note a heartbeat, and disarm it. */
+export const armSwitch = "/switches/:name"
+export const beatSwitch = "/switches/:name/heartbeat"
+export const disarmSwitch = "/switches/:name/disarm"
+
 /** Path of the route that checks and explains a signed action without sending it. */
 export const inspect = "/exchange/inspect"
 

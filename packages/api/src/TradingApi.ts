@@ -2,6 +2,7 @@
 import { exchangeFailures, SignedAction } from "@trigate/domain/actions/Action"
 import { ActionAccepted, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
+import { SwitchName, SwitchRequest, SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
 import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import {
@@ -75,6 +76,18 @@ export class InfoApi extends HttpApiGroup.make("info").add(
 /** A signed action, with an example for the reference. */
 export const SignedBody = SignedAction.annotate({ examples: [Examples.signedAction] })
 
+/** The request that arms a switch, with an example for the reference. */
+export const ArmSwitch = SwitchRequest.annotate({
+  identifier: "SwitchRequest",
+  examples: [{ after: 10, actions: [Examples.signedAction] }]
+})
+
+/** The path parameters of a dead man's switch. */
+export const BySwitch = { name: SwitchName }
+
+/** The errors of a call that changes a dead man's switch, or reads it. */
+const switchErrors = [InvalidRequest, UpstreamUnavailable, ...callerFailures] as const
+
 /** The venue's rejection, relayed unchanged: HTTP 200 with the reason as text in `response`. */
 export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
   .annotate({ identifier: "ActionRefused" })
@@ -121,6 +134,43 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     description:
       "Programs that sign with one key get different nonces, close to the current time in milliseconds. With Redis, all replicas issue " +
       "from one sequence. Requires the class `sign`, and the signer if the key names signers."
+  })),
+  HttpApiEndpoint.post("armSwitch", Paths.armSwitch, {
+    disableCodecs: true,
+    params: BySwitch,
+    payload: ArmSwitch,
+    success: SwitchState,
+    error: switchErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Leave signed actions that are sent when heartbeats stop",
+    description:
+      "A dead man's switch: if no heartbeat arrives for `after` seconds, the gateway sends the actions in order, each at most " +
+      "once. The bodies are sent unchanged. A switch of the same name is replaced. With Redis or a database, switches " +
+      "survive the process, and exactly one replica sends. Requires the class `sign`."
+  })),
+  HttpApiEndpoint.post("beatSwitch", Paths.beatSwitch, {
+    params: BySwitch,
+    success: SwitchState,
+    error: switchErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Note a heartbeat of a dead man's switch",
+    description: "The response says `armed`, or why the switch is not: then arm it again."
+  })),
+  HttpApiEndpoint.get("switch", Paths.armSwitch, {
+    params: BySwitch,
+    success: SwitchState,
+    error: switchErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The state of a dead man's switch",
+    description: "Not a heartbeat. After the switch has fired, the outcome of each action for a day."
+  })),
+  HttpApiEndpoint.post("disarmSwitch", Paths.disarmSwitch, {
+    params: BySwitch,
+    success: SwitchState,
+    error: switchErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Remove a dead man's switch",
+    description: "The actions are not sent. A switch that is firing is not stopped."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",

@@ -22,6 +22,7 @@ import * as Exchange from "./Exchange.ts"
 import * as Health from "./Health.ts"
 import * as Info from "./Info.ts"
 import * as Layer2 from "./Layer2.ts"
+import * as Switches from "./Switches.ts"
 import * as Tokens from "./Tokens.ts"
 
 type AnyCall = (
@@ -61,6 +62,7 @@ export interface Calls {
   }
   readonly layer2: Bound<typeof Layer2>
   readonly health: Bound<typeof Health>
+  readonly switches: Bound<typeof Switches>
   readonly admin: Bound<typeof Admin>
 }
 
@@ -97,6 +99,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
     },
     layer2: bound(Layer2),
     health: bound(Health),
+    switches: bound(Switches),
     admin: bound(Admin)
   }
 }

@@ -47,5 +47,8 @@ export * as Sandbox from "./Sandbox.ts"
 /** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 export * as Streams from "./Streams.ts"
 
+/** Dead man's switches: signed actions that the gateway sends if the heartbeats of this program stop. */
+export * as Switches from "./Switches.ts"
+
 /** Calls of the token chain. Addresses are validated before anything is sent. */
 export * as Tokens from "./Tokens.ts"

@@ -76,6 +76,12 @@ const declared: {
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.outcome": [["ActionNotFound", "InvalidRequest", ...administering], (tag) => () => problem(tag)],
   "exchange.nonces": [["InvalidRequest", "PayloadTooLarge", ...administering], (tag) => () => problem(tag)],
+  ...Object.fromEntries(
+    ["arm", "beat", "disarm", "get"].map((name): [string, Declared] => [
+      `switches.${name}`,
+      [["InvalidRequest", "PayloadTooLarge", ...administering], (tag) => () => problem(tag)]
+    ])
+  ),
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   // it says itself which coin is unknown
   "info.asset": [common, (tag) => () => problem(tag)],

@@ -71,7 +71,7 @@ describe("methods", () => {
     for (const { keyed, path, sent } of Object.values(methods)) {
       const plain = (path.split("?")[0] ?? "").replace(/\/0x[0-9a-f]{64}(?=\/)/u, "/:id")
         .replace("/actions/0xab", "/actions/:id")
-        .replace("/desk/", "/:name/")
+        .replace(/\/desk(?=\/|$)/u, "/:name")
         .replace(/(?<=\/candles)\/[^/]+\/[^/]+$/u, "/:coin/:interval")
       assert.include([...routes], `${sent.method} ${plain}`)
       if (keyed) assert.include([...routes], `${sent.method} /:endpointKey${plain}`)

@@ -91,6 +91,7 @@ const detected = {
 } as const
 const guarded = {
   policies: { policies: [{ name: "desk", accounts: "*", orderNotional: 1000 }] },
+  version: "9f86d081884c7d65",
   halts: [{ coin: "BTC" }],
   accounts: [{
     account: `0x${"ab".repeat(20)}`,
@@ -195,6 +196,14 @@ export interface Method {
 
 const post = (body: string) => ({ method: "POST", type: "application/json", body })
 const get = { method: "GET", type: undefined, body: "" }
+
+const armedSwitch = {
+  name: "desk",
+  state: "armed",
+  after: 10,
+  heartbeats: 1,
+  actions: [{ nonce: 1, actionType: "cancel" }]
+} as const
 
 const minuteSample = {
   age: 12.5,
@@ -318,6 +327,38 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: `{"signer":"0x${"ab".repeat(20)}","nonces":[1,2]}`,
     result: [1, 2]
+  },
+  "switches.arm": {
+    call: ({ switches }) => switches.arm("desk", [signed, Json.encode(signedText)], { after: 10 }),
+    sent: post(`{"after":10,"presence":false,"actions":[${signedText},${signedText}]}`),
+    path: "/switches/desk",
+    keyed: false,
+    answer: JSON.stringify(armedSwitch),
+    result: armedSwitch
+  },
+  "switches.beat": {
+    call: ({ switches }) => switches.beat("desk"),
+    sent: post("{}"),
+    path: "/switches/desk/heartbeat",
+    keyed: false,
+    answer: JSON.stringify(armedSwitch),
+    result: armedSwitch
+  },
+  "switches.disarm": {
+    call: ({ switches }) => switches.disarm("desk"),
+    sent: post("{}"),
+    path: "/switches/desk/disarm",
+    keyed: false,
+    answer: JSON.stringify(armedSwitch),
+    result: armedSwitch
+  },
+  "switches.get": {
+    call: ({ switches }) => switches.get("desk"),
+    sent: get,
+    path: "/switches/desk",
+    keyed: false,
+    answer: JSON.stringify(armedSwitch),
+    result: armedSwitch
   },
   "exchange.outcome": {
     call: ({ exchange }) => exchange.outcome({ id: "0xab" }, { wait: "2 seconds" }),

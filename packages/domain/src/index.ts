@@ -22,6 +22,12 @@ export * as ActionOutcome from "./actions/ActionOutcome.ts"
 export * as ActionRecord from "./actions/ActionRecord.ts"
 
 /**
+ * Dead man's switches: signed actions that a gateway sends when a program's heartbeats stop. The gateway holds no key: the
+ * program signs the actions in advance, and each can only remove orders or reduce positions.
+ */
+export * as DeadMansSwitch from "./actions/DeadMansSwitch.ts"
+
+/**
  * Derives the result of one order of a batch from the state of that order at the venue, and gives advice for refused
  * orders.
  */

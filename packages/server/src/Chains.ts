@@ -13,7 +13,9 @@ import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Exchange } from "@trigate/trading/Exchange"
+import type { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import type { Guard } from "@trigate/trading/guard/Guard"
+import type { GuardStore } from "@trigate/trading/guard/GuardStore"
 import type { Info } from "@trigate/trading/Info"
 import type * as Inspector from "@trigate/trading/Inspector"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
@@ -43,6 +45,10 @@ export class Chains extends Context.Service<Chains, {
   readonly actionLog: ActionLog.ActionLog["Service"]
   /** The guard, whose policies are replaced when the settings change. */
   readonly guard: Guard["Service"]
+  /** The store of halts, reservations and dead man's switches; `undefined` if they are in this process. */
+  readonly guardStore: GuardStore["Service"] | undefined
+  /** Counts the actions of the signers of dead man's switches. */
+  readonly usedNonces: UsedNonces
   /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
   /** The sandbox's state; `undefined` for live chains. */

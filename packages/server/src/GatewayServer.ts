@@ -11,6 +11,7 @@ import type { Quotas } from "@trigate/callers/Quotas"
 import * as Policy from "@trigate/domain/actions/Policy"
 import type { NonceSource } from "@trigate/signing/NonceSource"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import * as DeadMansSwitch from "@trigate/trading/guard/DeadMansSwitch"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -233,8 +234,18 @@ export const makeRoutes = Effect.fnUntraced(function*(
     ...sessionLimits(first),
     isCut: () => sandbox?.state.faults.happens("droppedSockets") === true
   })
+  const current = yield* Sessions.CurrentServices
+  const switches = yield* DeadMansSwitch.make({
+    relay: (call) => Effect.suspend(() => current.get()?.exchange.relay(call) ?? Effect.never),
+    log: chains.actionLog,
+    store: chains.guardStore,
+    used: chains.usedNonces,
+    isPresent: sessions.isConnected,
+    audit: yield* AuditLogWriter.current
+  })
   const context = (yield* Effect.context<Surroundings>()).pipe(
     Context.add(ActionLog, chains.actionLog),
+    Context.add(DeadMansSwitch.DeadMansSwitch, switches),
     Context.add(RateLimiter.Windows, chains.windows),
     Context.add(Sessions.Sessions, sessions)
   )

@@ -13,6 +13,7 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
+import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as Streams from "@trigate/trading/streams/Streams"
@@ -85,13 +86,16 @@ const feedSettings = {
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
 
-/**
- * Makes what persists when the settings change. `familiar` contains the users with accepted actions, whose streams have
- * priority.
- */
+/** What the chains learn from the action log: users with accepted actions, whose streams have priority, and used nonces. */
+export interface Noted {
+  readonly familiar: Set<string>
+  readonly nonces: UsedNonces
+}
+
+/** Makes what persists when the settings change. */
 const makeState = Effect.fnUntraced(function*(
   inForce: SettingsInForce,
-  familiar: ReadonlySet<string>,
+  { familiar, nonces }: Noted,
   rateLimits: RateLimits
 ) {
   const services = Context.pick(...persistent)(
@@ -111,13 +115,16 @@ const makeState = Effect.fnUntraced(function*(
     mirror,
     orders
   })
+  const guardStore = Option.getOrUndefined(yield* Effect.serviceOption(GuardStore))
   return {
     services,
+    guardStore,
+    usedNonces: nonces,
     guard: yield* Guard.make({
       policies: first.policies ?? Policy.none,
       info: queries,
       log: Context.get(services, ActionLog.ActionLog),
-      store: Option.getOrUndefined(yield* Effect.serviceOption(GuardStore)),
+      store: guardStore,
       audit: yield* AuditLogWriter.current
     }),
     watched: { mirror, orders },
@@ -225,13 +232,13 @@ const layerServices = (state: ChainState, settings: Settings) => {
 }
 
 /**
- * Makes the live chains over the transports and stores of the context. `familiar` contains the users with accepted
- * actions; see `ActionLog.layerNoting`.
+ * Makes the live chains over the transports and stores of the context. `noted` is what `ActionLog.layerNoting` notes of
+ * the action log.
  */
-export const make = (inForce: SettingsInForce, familiar: ReadonlySet<string>, rateLimits: RateLimits) =>
-  Effect.map(makeState(inForce, familiar, rateLimits), (state) =>
+export const make = (inForce: SettingsInForce, noted: Noted, rateLimits: RateLimits) =>
+  Effect.map(makeState(inForce, noted, rateLimits), (state) =>
     Chains.of({
-      ...Struct.pick(state, ["feeds", "guard", "streams", "windows"]),
+      ...Struct.pick(state, ["feeds", "guard", "guardStore", "streams", "usedNonces", "windows"]),
       actionLog: Context.get(state.services, ActionLog.ActionLog),
       sandbox: undefined,
       layerServices: (settings) => layerServices(state, settings)
@@ -253,13 +260,13 @@ export const layer = (
 > => {
   const first = inForce.current
   const redis = Option.map(first.redisUrl, Stores.layerRedis)
-  const familiar = new Set<string>()
-  return Layer.effect(Chains, Effect.flatMap(makeRateLimits, (limits) => make(inForce, familiar, limits))).pipe(
+  const noted = { familiar: new Set<string>(), nonces: new UsedNonces() }
+  return Layer.effect(Chains, Effect.flatMap(makeRateLimits, (limits) => make(inForce, noted, limits))).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide(Stores.guardStore(first, redis) ?? Layer.empty),
     Layer.provide(
       Layer.provide(
-        ActionLog.layerNoting(familiar),
+        ActionLog.layerNoting(noted),
         AuditLogWriter.audited(Stores.layer(first, redis, () => inForce.onceDeadline))
       )
     ),

@@ -13,6 +13,7 @@ import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
+import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Streams from "@trigate/trading/streams/Streams"
@@ -34,7 +35,7 @@ import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
  */
 const persistent = [ActionLog.ActionLog, SandboxState.SandboxState, SharedTransactions] as const
 
-const make = Effect.fnUntraced(function*(first: Settings) {
+const make = Effect.fnUntraced(function*(first: Settings, usedNonces: UsedNonces) {
   const services = Context.pick(...persistent)(
     yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
   )
@@ -58,6 +59,8 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     actionLog: Context.get(services, ActionLog.ActionLog),
     windows: new Map(),
     guard,
+    guardStore: undefined,
+    usedNonces,
     sandbox,
     streams: () => shared,
     feeds: yield* openFeeds(),
@@ -102,13 +105,18 @@ export const layer = (
   Chains | NonceSource.NonceSource | Quotas.Quotas,
   SettingsError,
   AuditLogWriter.AuditLogWriter | CurrentServices | FileSystem
-> =>
-  Layer.effect(Chains, make(settings)).pipe(
+> => {
+  const nonces = new UsedNonces()
+  return Layer.effect(Chains, make(settings, nonces)).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide([
       SharedTransactions.layer(),
-      AuditLogWriter.audited(ActionLogMemory.layer()),
+      Layer.provide(
+        ActionLog.layerNoting({ familiar: new Set(), nonces }),
+        AuditLogWriter.audited(ActionLogMemory.layer())
+      ),
       sandboxState(settings)
     ]),
     Layer.merge(Layer.merge(Quotas.layerMemory, NonceSource.layerMemory()))
   )
+}

@@ -20,6 +20,7 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
+import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import type { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
@@ -71,9 +72,9 @@ export interface Options {
   readonly policies?: Policies
 }
 
-const persistent = ({ network, node, stores }: Options, familiar: Set<string>) =>
+const persistent = ({ network, node, stores }: Options, noted: LiveChains.Noted) =>
   Layer.mergeAll(
-    Layer.provide(ActionLog.layerNoting(familiar), stores.actionLog),
+    Layer.provide(ActionLog.layerNoting(noted), stores.actionLog),
     stores.events,
     stores.replicaUse,
     Layer.succeed(HttpTransport, network.http(node)),
@@ -169,9 +170,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   )
   const settings = options.policies === undefined ? loaded : { ...loaded, policies: options.policies }
   const inForce = new Chains.SettingsInForce(settings)
-  const familiar = new Set<string>()
-  const chains = Layer.effect(Chains.Chains, LiveChains.make(inForce, familiar, stores.rateLimits)).pipe(
-    Layer.provide(persistent(options, familiar))
+  const noted = { familiar: new Set<string>(), nonces: new UsedNonces() }
+  const chains = Layer.effect(Chains.Chains, LiveChains.make(inForce, noted, stores.rateLimits)).pipe(
+    Layer.provide(persistent(options, noted))
   )
   const services = yield* Layer.build(Layer.provideMerge(chains, Layer.fresh(surroundings))).pipe(
     // no event loop is measured

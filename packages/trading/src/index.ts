@@ -102,6 +102,9 @@ export * as Admission from "./admission/Admission.ts"
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
+/** Dead man's switches: sends the signed actions that a program has left when the program's heartbeats stop. */
+export * as DeadMansSwitch from "./guard/DeadMansSwitch.ts"
+
 /**
  * The guard: lets a signed action pass only if the policies of its account allow it, and reserves the possible
  * effect of the action before its first byte is sent.
@@ -109,8 +112,8 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 export * as Guard from "./guard/Guard.ts"
 
 /**
- * The store that guards of several replicas share, and that outlives a process: the halts, and the reservations of each
- * account. It stores documents by key, and replaces a document only if no other process has replaced it before.
+ * The store that guards of several replicas share, and that outlives a process: the halts, the reservations of each
+ * account, and the dead man's switches. It stores documents by key, and replaces a document only if no other process has replaced it before.
  */
 export * as GuardStore from "./guard/GuardStore.ts"
 

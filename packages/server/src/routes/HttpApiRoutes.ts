@@ -8,11 +8,14 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/unstable/HealthApi"
 import { NonceRequest } from "@trigate/api/unstable/Nonces"
 import { Problems } from "@trigate/api/unstable/Problems"
+import { ArmSwitch } from "@trigate/api/unstable/TradingApi"
 import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
+import type { SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
 import { CurrentCaller, CurrentKeepCounted, type Scope } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import {
   decodeFaults,
@@ -25,10 +28,12 @@ import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
 import { NonceSource } from "@trigate/signing/NonceSource"
 import { TokenChain } from "@trigate/tokens/TokenChain"
+import * as DeadMansSwitch from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
 import * as OrderSteps from "@trigate/trading/unstable/OrderSteps"
+import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -57,7 +62,14 @@ const groups = GatewayApi.groups
 
 /** The endpoints about the chains that this module serves, as a part of the API definition. */
 export class EncodedApi extends HttpApi.make("gateway").add(
-  HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect, groups.exchange.endpoints.nonces),
+  HttpApiGroup.make("exchange").add(
+    groups.exchange.endpoints.inspect,
+    groups.exchange.endpoints.nonces,
+    groups.exchange.endpoints.armSwitch,
+    groups.exchange.endpoints.beatSwitch,
+    groups.exchange.endpoints.switch,
+    groups.exchange.endpoints.disarmSwitch
+  ),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
   HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
@@ -84,6 +96,19 @@ export const serving = Effect.map(
       (incoming) => serve(incoming, () => handled(incoming))
     )
 )
+
+const decodeSwitchRequest = decodeValue(ArmSwitch, [], { onExcessProperty: "error" })
+
+const isStoreFault = Schema.is(SharedStoreUnreachable)
+
+/** Maps a failure of the store that replicas share. */
+const orStoreFault = <A, E, R>(self: Effect.Effect<A, E | SharedStoreUnreachable, R>) =>
+  Effect.catchIf(
+    self,
+    isStoreFault,
+    ({ detail }) =>
+      Effect.fail(new GatewayError.UpstreamUnavailable({ upstream: "guard-store", attempts: 1, retryAfter: 1, detail }))
+  )
 
 const decodeNonceRequest = decodeValue(NonceRequest, [], { onExcessProperty: "error" })
 
@@ -122,11 +147,29 @@ const inspect = HttpApiBuilder.group(
       }
     })
     const { next } = yield* NonceSource
-    const issued = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
-      const record = yield* Request.CurrentRequestRecord
-      const foreign = Request.foreignRefusal(record)
+    const switches = yield* DeadMansSwitch.current
+    /** Refuses foreign pages, and callers that are not allowed to sign. */
+    const maySign = Effect.gen(function*() {
+      const foreign = Request.foreignRefusal(yield* Request.CurrentRequestRecord)
       if (foreign !== undefined) return yield* foreign
-      yield* permitted({ chain: "trading", class: "sign" })
+      return yield* permitted({ chain: "trading", class: "sign" })
+    })
+    const armed = Effect.fnUntraced(function*(request: Request.IncomingRequest, name: string) {
+      yield* maySign
+      const json = yield* Request.json(request)
+      const arming = yield* decodeSwitchRequest(json.valueOrUndefined)
+      // the bytes that were signed are sent
+      const span = Encoding.members(json.text).get("actions")
+      const texts = Encoding.elements(json.text.slice(span?.start, span?.end)) ?? []
+      const actions = yield* Effect.provideService(DeadMansSwitch.readActions(texts), Inspector, inspector)
+      return yield* orStoreFault(switches.arm(name, { ...arming, actions }))
+    })
+    const switched = (
+      request: HttpServerRequest,
+      use: Effect.Effect<SwitchState, SharedStoreUnreachable>
+    ) => serve(request, () => Effect.andThen(maySign, orStoreFault(use)))
+    const issued = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
+      yield* maySign
       const { count = 1, signer } = yield* decodeNonceRequest((yield* Request.json(request)).valueOrUndefined)
       const { scope: { signers } } = yield* CurrentCaller
       if (signers?.every((each) => each.toLowerCase() !== signer.toLowerCase()) === true) {
@@ -150,6 +193,13 @@ const inspect = HttpApiBuilder.group(
     })
     return handlers.handleRaw("inspect", ({ request }) => serve(request, inspected))
       .handleRaw("nonces", ({ request }) => serve(request, issued))
+      .handleRaw(
+        "armSwitch",
+        ({ params: { name }, request }) => serve(request, (incoming) => armed(incoming, name))
+      )
+      .handle("beatSwitch", ({ params: { name }, request }) => switched(request, switches.beat(name)))
+      .handle("switch", ({ params: { name }, request }) => switched(request, switches.find(name)))
+      .handle("disarmSwitch", ({ params: { name }, request }) => switched(request, switches.disarm(name)))
   })
 )
 

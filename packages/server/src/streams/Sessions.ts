@@ -87,6 +87,7 @@ export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits) => {
       }),
     open,
     close,
+    isOpen: (caller: string): boolean => callers.has(caller),
     /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
     refill: (): void => {
       for (const use of callers.values()) {
@@ -302,6 +303,8 @@ export class Sessions extends Context.Service<Sessions, {
    * response to send.
    */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
+  /** Returns whether a caller has an open socket or event stream. */
+  readonly isConnected: (caller: string) => boolean
   /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
   readonly feeds: () => ReadonlyArray<EvmFeed.FeedStatus>
   /** Serves an event stream that its route has made. The stream counts as a socket until the response ends. */
@@ -591,6 +594,7 @@ export const make = Effect.fnUntraced(function*(
     },
     admit: callers.admit,
     run,
+    isConnected: callers.isOpen,
     feeds: feedStatus,
     serve,
     eventOptions: { queue: options.queue, now },

@@ -45,7 +45,7 @@ export const layer = ({ current }: Store, access: Access.Access): Layer.Layer<Gu
       put: (key, version, text) =>
         Access.redis(access, (now) => {
           if ((Access.getKey(current(), key, now)?.version ?? 0) !== version) return false
-          const diesAt = key === GuardStore.haltsKey ? Infinity : now + GuardStore.storedFor
+          const diesAt = GuardStore.isLasting(key) ? Infinity : now + GuardStore.storedFor
           Access.setKey(current(), key, { version: version + 1, text }, diesAt)
           return true
         })

@@ -703,7 +703,7 @@ interface RefusalEntry extends Audited {
   readonly limit: number | undefined
 }
 
-/** The audit record of a change by an operator. */
+/** The audit record of a change by an operator, or of a switch that fires. */
 type ChangeEntry =
   & Audited
   & (
@@ -711,6 +711,8 @@ type ChangeEntry =
     | { readonly message: "halt" | "resume"; readonly target: string }
     /** Policies came into force. The version is a hash of the document. */
     | { readonly message: "policies"; readonly version: string; readonly policies: number }
+    /** A dead man's switch has fired, because the caller's heartbeats stopped. */
+    | { readonly message: "switch"; readonly name: string; readonly signer: Address }
     /** An action of unknown outcome was removed from the action log. */
     | { readonly message: "forget"; readonly digest: string }
   )
@@ -794,6 +796,14 @@ export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditL
 /** Maximum number of remembered signers. The venue allows subscriptions for ten users at a time. */
 const mostFamiliar = 1000
 
+/** What {@link layerNoting} notes. */
+export interface Noted {
+  /** The signers of accepted actions. */
+  readonly familiar: Set<string>
+  /** Counts the actions of signers that the venue may have received. */
+  readonly nonces?: { readonly note: (signer: Address) => void }
+}
+
 /**
  * Provides the action log of the context, and adds the signer of each accepted action to the set `familiar`. When the
  * venue's maximum number of users is reached, these users have priority over others.
@@ -807,14 +817,15 @@ const mostFamiliar = 1000
  *
  * const familiar = new Set<string>()
  *
- * export const log = Layer.provide(ActionLog.layerNoting(familiar), ActionLogMemory.layer())
+ * export const log = Layer.provide(ActionLog.layerNoting({ familiar }), ActionLogMemory.layer())
  * ```
  */
-export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never, ActionLog> =>
+export const layerNoting = ({ familiar, nonces }: Noted): Layer.Layer<ActionLog, never, ActionLog> =>
   Layer.effect(
     ActionLog,
     Effect.map(ActionLog, (log) =>
       observed(log, ({ signer }, outcome) => {
+        if (outcome !== "released" && signer !== undefined) nonces?.note(signer)
         if (outcome !== "accepted" || signer === undefined || familiar.size >= mostFamiliar) return
         familiar.add(signer.toLowerCase())
       }))

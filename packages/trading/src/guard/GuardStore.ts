@@ -1,6 +1,6 @@
 /**
- * The store that guards of several replicas share, and that outlives a process: the halts, and the reservations of each
- * account. It stores documents by key, and replaces a document only if no other process has replaced it before.
+ * The store that guards of several replicas share, and that outlives a process: the halts, the reservations of each
+ * account, and the dead man's switches. It stores documents by key, and replaces a document only if no other process has replaced it before.
  */
 import { within } from "@trigate/stores/unstable/SharedStore"
 import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
@@ -19,13 +19,19 @@ export interface Documents<E> {
   readonly get: (key: string) => Effect.Effect<Document | undefined, E>
   /**
    * Replaces a document if its version is still `version`, which is 0 if there is none. Returns whether it did. A
-   * document that is not replaced for a day ceases to exist, unless its key is {@link haltsKey}.
+   * document that is not replaced for a day ceases to exist, unless it {@link isLasting}.
    */
   readonly put: (key: string, version: number, text: string) => Effect.Effect<boolean, E>
 }
 
-/** The key of the halts, which last until they are ended. */
+/** The key of the halts, and that of the list of dead man's switches. */
 export const haltsKey = "halts"
+export const switchesKey = "switches"
+
+const lasting: ReadonlySet<string> = new Set([haltsKey, switchesKey])
+
+/** Returns whether a document lasts until it is replaced. */
+export const isLasting = (key: string): boolean => lasting.has(key)
 
 /** The time after which a document that is not replaced ceases to exist, in milliseconds. */
 export const storedFor = 86_400_000
@@ -54,6 +60,20 @@ const deadline = "500 millis"
 export class GuardStore extends Context.Service<GuardStore, Documents<SharedStoreUnreachable>>()(
   "@trigate/trading/guard/GuardStore"
 ) {}
+
+/** Makes a store in the memory of this process. */
+export const makeMemory = (): GuardStore["Service"] => {
+  const documents = new Map<string, Document>()
+  return GuardStore.of({
+    get: (key) => Effect.sync(() => documents.get(key)),
+    put: (key, version, text) =>
+      Effect.sync(() => {
+        if ((documents.get(key)?.version ?? 0) !== version) return false
+        documents.set(key, { version: version + 1, text })
+        return true
+      })
+  })
+}
 
 /** Makes the store over a driver: limits the time of its operations. */
 export const make = <E>({ get, put }: Documents<E>): GuardStore["Service"] => {

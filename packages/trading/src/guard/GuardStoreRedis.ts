@@ -59,7 +59,7 @@ export const layer = (
             version === null || text === null ? undefined : { version: Number(version), text }),
         put: (key, version, text) =>
           Effect.map(
-            putHash(prefix + key, version, text, key === GuardStore.haltsKey ? 0 : GuardStore.storedFor),
+            putHash(prefix + key, version, text, GuardStore.isLasting(key) ? 0 : GuardStore.storedFor),
             (done) =>
               done === 1
           )

@@ -35,7 +35,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
     migrations: () => ({ "0001_create_guard": [createTable] }),
     toError: ({ tag }) => new SharedStoreUnreachable({ detail: tag })
   })
-  const expiry = (key: string, now: number): number => key === GuardStore.haltsKey ? never : now + GuardStore.storedFor
+  const expiry = (key: string, now: number): number => GuardStore.isLasting(key) ? never : now + GuardStore.storedFor
   return GuardStore.make({
     get: (key) =>
       step(Effect.gen(function*() {
