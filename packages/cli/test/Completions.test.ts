@@ -33,7 +33,7 @@ const cases: ReadonlyArray<readonly [line: string, offered: string]> = [
   [
     "trigate ",
     "watch positions order cancel info evm token receipt delegate undelegate big-blocks multisig serve sandbox status " +
-    "check inspect actions keys candles"
+    "check inspect guard mcp actions keys candles"
   ],
   ["trigate multi", "multisig"],
   ["trigate info ", "spot-meta candles raw"],
