@@ -18,8 +18,10 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Stdio from "effect/Stdio"
 import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
+import * as Net from "node:net"
 import * as path from "node:path"
 import { epoch, folder, run } from "./run.ts"
 
@@ -84,6 +86,13 @@ const sandbox = Layer.effect(
 const small = { coin: "ETH", side: "buy", size: "0.05", price: "1500" } as const
 const large = { coin: "BTC", side: "buy", size: "0.02", price: "60000" } as const
 const tooLarge = { coin: "BTC", side: "buy", size: "1" } as const
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = Net.createServer().listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    server.close(() => resume(Effect.succeed(address !== null && typeof address === "object" ? address.port : 0)))
+  })
+})
 
 layer(sandbox)("trigate mcp", (it) => {
   it.effect("without a signer, the tools only read", () =>
@@ -256,5 +265,32 @@ layer(sandbox)("trigate mcp", (it) => {
         "The tools only read: the venue is real, and --live is not set."
       )
       assert.strictEqual(yield* notes(front.url, agent, "--live", "--approve-above", "50"), signs)
+    }))
+
+  it.effect("serves HTTP on the port, and refuses web pages", () =>
+    Effect.gen(function*() {
+      const { gateway: { url } } = yield* Sandbox
+      const port = yield* freePort
+      yield* McpTools.serve({ own: undefined, trading: undefined, instructions: "", version: "1.2.3", port }).pipe(
+        Effect.provideService(GatewayAccess.Gateway, url),
+        Effect.provide([FetchHttpClient.layer, NonceSource.layerMemory(), Stdio.layerTest({})]),
+        Effect.forkScoped
+      )
+      const initialize = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+      }
+      const accept = { accept: "application/json, text/event-stream", "content-type": "application/json" }
+      const send = (headers: Record<string, string>) =>
+        Effect.tryPromise(() =>
+          fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(initialize) })
+        )
+      // until it listens
+      const opened = yield* Effect.eventually(send(accept))
+      assert.deepInclude(yield* Effect.promise(() => opened.json()), { id: 1, jsonrpc: "2.0" })
+      assert.isNotNull(opened.headers.get("mcp-session-id"))
+      assert.strictEqual((yield* send({ ...accept, origin: "http://127.0.0.1" })).status, 403)
     }))
 })

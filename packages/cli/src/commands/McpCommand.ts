@@ -20,7 +20,7 @@ import * as ActionCommands from "./ActionCommands.ts"
 const flags = {
   http: Flag.Int("http").pipe(
     Flag.withMetavar("port"),
-    Flag.filter((port) => port >= 0 && port <= 65_535, (port) => `a port from 0 to 65535, not ${port}`),
+    Flag.filter((port) => port >= 1 && port <= 65_535, (port) => `a port from 1 to 65535, not ${port}`),
     Flag.optional,
     Flag.withDescription("Serve streamable HTTP at http://127.0.0.1:PORT/mcp (default: standard input and output)")
   ),
