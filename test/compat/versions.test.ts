@@ -8,7 +8,17 @@ const text = (path: string) => Fs.readFileSync(new URL(`../../${path}`, import.m
 
 const installed = (client: string) => JsonParts.value(text("package.json"), "devDependencies", client)
 
-const clients = ["@nktkas/hyperliquid", "@ton/ton", "@wagmi/core", "ccxt", "ethers", "hyperliquid", "viem", "web3"]
+const clients = [
+  "@modelcontextprotocol/sdk",
+  "@nktkas/hyperliquid",
+  "@ton/ton",
+  "@wagmi/core",
+  "ccxt",
+  "ethers",
+  "hyperliquid",
+  "viem",
+  "web3"
+]
 
 describe("the versions of clients", () => {
   it.each(clients)("of %s in docs/clients.md is the installed one", (client) => {

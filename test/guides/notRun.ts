@@ -17,6 +17,7 @@ export const notRun: ReadonlyArray<string> = [
   "installed)",
   "docs/guides/candle-export.md: import pandas (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
   "installed)",
+  "docs/guides/mcp.md: TRIGATE_GUARD=policies.yaml trigate sandbox (it serves until it is stopped)",
   "docs/guides/callers.md: TRIGATE_CALLERS=keys.json trigate serve --host 0.0.0.0 (it serves until it is stopped)",
   "docs/guides/callers.md: curl -s localhost:9090/admin/keys -H \"authorization: Bearer $(cat admin.key)\" (it needs a gateway with keys and an admin listener)",
   "docs/guides/operating.md: npx trigate serve --port 8081 --trading-api-url http://localhost:8080 (every test of this page starts " +

@@ -35,7 +35,8 @@ export const gatewayFlag = Flag.String("gateway").pipe(
 /** The URL of the gateway for commands without the option: that of the environment, or the default. */
 export const usualAddress = Effect.orDie(Config.withDefault(Config.String(commandLine.gatewayUrl), defaultAddress))
 
-const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
+/** The setting of {@link gatewayFlag} that the calls of a command use. */
+export const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
 /** Parses the URL that a flag names: http or https, without a query. */
 export const parseBaseUrl = (

@@ -28,6 +28,16 @@ export class UsageFault extends Schema.TaggedError<UsageFault>()("UsageFault", {
 /** Makes a {@link UsageFault}. */
 export const fault = (message: string): UsageFault => new UsageFault({ message })
 
+const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))
+
+/** The version of this package. */
+export const readVersion = FileSystem.FileSystem.pipe(
+  Effect.flatMap((files) => files.readFileString(`${import.meta.dirname}/../package.json`)),
+  Effect.flatMap(decodeManifest),
+  Effect.map(({ version }) => version),
+  Effect.orDie
+)
+
 const bytesAt = Effect.fnUntraced(function*(path: string) {
   if (path !== "-") return yield* FileSystem.FileSystem.use((files) => files.readFile(path))
   const { stdin } = yield* Stdio.Stdio

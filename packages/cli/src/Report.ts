@@ -146,7 +146,7 @@ const field = (error: object, name: string): string => {
 }
 
 /** Formats an error as a line: its message, and the fields that show what to do. */
-const formatError = (error: { readonly _tag: string; readonly message: string }): string => {
+export const formatError = (error: { readonly _tag: string; readonly message: string }): string => {
   switch (error._tag) {
     case "OutcomeUnknown":
       return `${error.message}. Nonce ${field(error, "nonce")}, signer ${field(error, "signer")}. ${

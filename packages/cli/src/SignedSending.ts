@@ -109,7 +109,8 @@ export interface Signed {
   readonly says: ReadonlyArray<string>
 }
 
-const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, network: VenueProfile["name"]) {
+/** Returns the readiness of a gateway. Fails if it serves another network than the one to sign for. */
+export const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, network: VenueProfile["name"]) {
   const ready = yield* GatewayAccess.over(access, Health.ready())
   if (ready.network !== network) {
     return yield* Output.fault(
@@ -140,7 +141,7 @@ const confirm = Effect.gen(function*() {
  * Sends an action once. If the outcome remains unknown, for example after an interruption, prints the signer, the nonce
  * and the bytes.
  */
-const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
+export const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
   const printBytes = Console.error(
@@ -160,7 +161,8 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
   )
 })
 
-const describeEntry = ActionEntry.match({
+/** Describes the result of a leg. */
+export const describeEntry = ActionEntry.match({
   Resting: ({ oid }) => `order ${oid} is resting`,
   Filled: ({ avgPx, oid, totalSz }) => `order ${oid} is filled: ${totalSz} at ${avgPx}`,
   Waiting: ({ kind }) => kind === "waitingForFill" ? "waits for the fill of its parent order" : "waits for its trigger",

@@ -4,8 +4,6 @@ import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
-import * as Schema from "effect/Schema"
 import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
@@ -23,19 +21,13 @@ const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 // no wizard and no log levels: the commands are neither interactive nor do they log
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
-const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))
-
-/** The version of this package. */
-const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`${import.meta.dirname}/../package.json`))
-  .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
-
 /**
  * Runs a command line. Without a command, prints the state of the local gateway. A failure is printed to standard error
  * before this effect fails.
  */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
-    const runWith = { version: yield* readVersion }
+    const runWith = { version: yield* Output.readVersion }
     if (args[0] === "serve" || args[0] === "sandbox") return yield* Command.runWith(serveAlone, runWith)(args)
     const { command } = yield* args.length === 0 ? loadHome : loadCommands
     return yield* Command.runWith(command, runWith)(args)

@@ -33,7 +33,7 @@ const cases: ReadonlyArray<readonly [line: string, offered: string]> = [
   [
     "trigate ",
     "watch positions order cancel info evm token receipt delegate undelegate big-blocks multisig serve sandbox status " +
-    "check inspect guard actions audit keys candles"
+    "check inspect guard mcp actions audit keys candles"
   ],
   ["trigate multi", "multisig"],
   ["trigate info ", "spot-meta candles raw"],

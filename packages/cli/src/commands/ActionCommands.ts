@@ -14,7 +14,7 @@ import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import { profileFor, Venue } from "@trigate/signing/VenueProfile"
+import { profileFor, Venue, type VenueProfile } from "@trigate/signing/VenueProfile"
 import * as BodyNormalization from "@trigate/trading/unstable/admission/ActionDecoder"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -37,6 +37,23 @@ export interface Unsigned {
   readonly does: string
 }
 
+/** Signs an action with a new nonce. */
+export const sign = Effect.fnUntraced(function*(
+  { body, does }: Unsigned,
+  signer: Signer.Signer["Service"],
+  network: VenueProfile["name"]
+) {
+  const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
+  return {
+    body: yield* body(nonce).pipe(
+      Effect.provideService(Signer.Signer, signer),
+      Effect.provideService(Venue, profileFor(network))
+    ),
+    signer: signer.address,
+    says: [`On ${network}, ${signer.address} ${does}, nonce ${nonce}.`]
+  }
+})
+
 /** Signs the action that `prepare` returns, with a new nonce, and sends it once. */
 export const signAndSend = <E, R>(
   options: SignedSending.Options,
@@ -44,18 +61,7 @@ export const signAndSend = <E, R>(
 ) =>
   SignedSending.run(
     options,
-    Effect.fnUntraced(function*(signer) {
-      const { body, does } = yield* prepare(signer)
-      const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
-      return {
-        body: yield* body(nonce).pipe(
-          Effect.provideService(Signer.Signer, signer),
-          Effect.provideService(Venue, profileFor(options.network))
-        ),
-        signer: signer.address,
-        says: [`On ${options.network}, ${signer.address} ${does}, nonce ${nonce}.`]
-      }
-    })
+    (signer) => Effect.flatMap(prepare(signer), (unsigned) => sign(unsigned, signer, options.network))
   )
 
 /** Provides nonces and signatures. Each call returns a new layer with a separate `NonceSource`. */
@@ -145,10 +151,12 @@ export const bigBlocks = Command.make(
 
 const plain = /^[0-9]{1,24}(?:\.[0-9]{1,24})?$/u
 
-const positive = (text: string): Option.Option<string> =>
+/** Reads a plain decimal above 0, without redundant zeros. */
+export const positive = (text: string): Option.Option<string> =>
   plain.test(text) && /[1-9]/u.test(text) ? Option.fromUndefinedOr(Hype.canonical(text)) : Option.none()
 
-const expectedPositive = () => "a plain decimal above 0, such as 0.01"
+/** Describes what {@link positive} reads. */
+export const expectedPositive = () => "a plain decimal above 0, such as 0.01"
 
 const cloid = /^0x[0-9a-fA-F]{32}$/u
 
@@ -157,7 +165,7 @@ const isCloid = (text: string): text is OrderAction.Cloid => cloid.test(text)
 const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 
 /** Maximum slippage of a market order from the mid price, in percent. */
-const maxSlippage = 50
+export const maxSlippage = 50
 
 /** Generates a client order ID, so that the outcome can be looked up after a lost response. */
 const newCloid: Effect.Effect<OrderAction.Cloid> = Effect.map(
@@ -166,10 +174,57 @@ const newCloid: Effect.Effect<OrderAction.Cloid> = Effect.map(
 )
 
 /** Reads the mid price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
-const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
+export const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const dex = coin.includes(":") ? { dex: coin.slice(0, coin.indexOf(":")) } : {}
   const mids = yield* GatewayAccess.ask(Info.allMids(dex))
   return yield* Effect.fromOption(Option.fromUndefinedOr(mids[coin]), () => unknownAsset(coin, Object.keys(mids)))
+})
+
+/** An order as its sender describes it: a limit order with `price`, otherwise a market order. */
+export interface OrderTerms {
+  readonly side: "buy" | "sell"
+  readonly size: string
+  readonly coin: string
+  readonly price: Option.Option<string>
+  readonly tif: Option.Option<keyof typeof timesInForce>
+  /** The maximum slippage of a market order in percent. Default: 5. */
+  readonly slippage: Option.Option<number>
+  readonly reduceOnly: boolean
+  readonly cloid: Option.Option<OrderAction.Cloid>
+}
+
+/** Makes the action of an order, with its asset, its cloid, and the limit of its price. */
+export const prepareOrder = Effect.fnUntraced(function*(
+  { cloid, coin, price, reduceOnly, side, size, slippage, tif }: OrderTerms
+) {
+  const asset = yield* GatewayAccess.ask(Info.asset(coin))
+  if (Hype.atMostPlaces(size, asset.szDecimals) !== size) {
+    return yield* Input.fault(
+      `${size} has too many decimal places: sizes of ${coin} have at most ${asset.szDecimals}`
+    )
+  }
+  const ownId = yield* Option.match(cloid, { onNone: () => newCloid, onSome: Effect.succeed })
+  const shared = { asset: asset.id, side, sizeInBase: size, reduceOnly, cloid: ownId }
+  const verb = `${side === "buy" ? "buys" : "sells"} ${size} ${coin}${reduceOnly ? ", reduce only," : ""}`
+  const place = (order: OrderAction.Order, terms: string) => ({
+    asset,
+    cloid: ownId,
+    limit: order.priceInQuote,
+    body: (nonce: number, expiresAfter?: number) =>
+      ActionBuilder.placeOrders({ orders: [order] }, { nonce, expiresAfter }),
+    does: `${verb} ${terms}, cloid ${ownId}`
+  })
+  if (Option.isSome(price)) {
+    const timeInForce = timesInForce[Option.getOrElse(tif, () => "gtc" as const)]
+    return place({ ...shared, priceInQuote: price.value, timeInForce }, `at ${price.value} (${timeInForce})`)
+  }
+  const mid = yield* readMid(asset)
+  const percent = Option.getOrElse(slippage, () => 5)
+  const bound = OrderAction.worstPrice(mid, side, percent, asset)
+  return place(
+    { ...shared, priceInQuote: bound, timeInForce: "Ioc" },
+    `at the market price, now ${mid}, with at most ${percent} % slippage`
+  )
 })
 
 /** `trigate order`. */
@@ -224,32 +279,7 @@ export const order = Command.make(
     }
     return yield* signAndSend(
       options,
-      Effect.fnUntraced(function*() {
-        const asset = yield* GatewayAccess.ask(Info.asset(coin))
-        if (Hype.atMostPlaces(size, asset.szDecimals) !== size) {
-          return yield* Input.fault(
-            `${size} has too many decimal places: sizes of ${coin} have at most ${asset.szDecimals}`
-          )
-        }
-        const ownId = yield* Option.match(cloid, { onNone: () => newCloid, onSome: Effect.succeed })
-        const shared = { asset: asset.id, side, sizeInBase: size, reduceOnly, cloid: ownId }
-        const verb = `${side === "buy" ? "buys" : "sells"} ${size} ${coin}${reduceOnly ? ", reduce only," : ""}`
-        const place = (order: OrderAction.Order, terms: string) => ({
-          body: (nonce: number) => ActionBuilder.placeOrders({ orders: [order] }, { nonce }),
-          does: `${verb} ${terms}, cloid ${ownId}`
-        })
-        if (Option.isSome(price)) {
-          const timeInForce = timesInForce[Option.getOrElse(tif, () => "gtc" as const)]
-          return place({ ...shared, priceInQuote: price.value, timeInForce }, `at ${price.value} (${timeInForce})`)
-        }
-        const mid = yield* readMid(asset)
-        const percent = Option.getOrElse(slippage, () => 5)
-        const bound = OrderAction.worstPrice(mid, side, percent, asset)
-        return place(
-          { ...shared, priceInQuote: bound, timeInForce: "Ioc" },
-          `at the market price, now ${mid}, with at most ${percent} % slippage`
-        )
-      })
+      () => prepareOrder({ cloid, coin, price, reduceOnly, side, size, slippage, tif })
     )
   })
 ).pipe(
@@ -305,6 +335,30 @@ const ordersToCancel = Effect.fnUntraced(function*(
     ))
 })
 
+/** Makes the action that cancels the open orders with the given IDs; without IDs, up to {@link maxCancels} open orders. */
+export const prepareCancel = Effect.fnUntraced(function*(
+  account: Address,
+  dexes: ReadonlyArray<string>,
+  ids: ReadonlyArray<string>
+) {
+  const orders = yield* ordersToCancel(account, dexes, ids)
+  const assets = new Map(
+    yield* Effect.forEach(
+      new Set(orders.map(({ coin }) => coin)),
+      (coin) => Effect.map(GatewayAccess.ask(Info.asset(coin)), ({ id }) => [coin, id] as const)
+    )
+  )
+  const cancels = orders.map(({ coin, oid }) => ({ asset: assets.get(coin) ?? 0, orderId: oid }))
+  const named = orders.map(({ coin, limitPx, oid, side, sz }) =>
+    `${oid} (${side === "B" ? "buy" : "sell"} ${sz} ${coin} at ${limitPx})`
+  )
+  return {
+    orders,
+    body: (nonce: number) => ActionBuilder.cancelOrders(cancels, { nonce }),
+    does: `cancels ${orders.length === 1 ? "the order" : `${orders.length} orders:`} ${named.join(", ")}`
+  }
+})
+
 /** `trigate cancel`. */
 export const cancel = Command.make(
   "cancel",
@@ -327,21 +381,7 @@ export const cancel = Command.make(
       options,
       Effect.fnUntraced(function*({ address }) {
         const account = yield* SignedSending.ofSigner(address)
-        const orders = yield* ordersToCancel(account, yield* SignedSending.dexes(dex), ids)
-        const assets = new Map(
-          yield* Effect.forEach(
-            new Set(orders.map(({ coin }) => coin)),
-            (coin) => Effect.map(GatewayAccess.ask(Info.asset(coin)), ({ id }) => [coin, id] as const)
-          )
-        )
-        const cancels = orders.map(({ coin, oid }) => ({ asset: assets.get(coin) ?? 0, orderId: oid }))
-        const named = orders.map(({ coin, limitPx, oid, side, sz }) =>
-          `${oid} (${side === "B" ? "buy" : "sell"} ${sz} ${coin} at ${limitPx})`
-        )
-        return {
-          body: (nonce: number) => ActionBuilder.cancelOrders(cancels, { nonce }),
-          does: `cancels ${orders.length === 1 ? "the order" : `${orders.length} orders:`} ${named.join(", ")}`
-        }
+        return yield* prepareCancel(account, yield* SignedSending.dexes(dex), ids)
       })
     )
   })

@@ -7,6 +7,7 @@ import * as CheckCommand from "./CheckCommand.ts"
 import * as GuardCommand from "./GuardCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
+import * as McpCommand from "./McpCommand.ts"
 import * as PositionsCommand from "./PositionsCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as ServeCommand from "./ServeCommand.ts"
@@ -40,6 +41,7 @@ export const command = Command.make("trigate").pipe(
         CheckCommand.command,
         InspectCommand.command,
         GuardCommand.command,
+        McpCommand.command,
         ActionLogCommand.command,
         ActionLogCommand.audit,
         KeysCommand.command,

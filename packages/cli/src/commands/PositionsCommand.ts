@@ -67,7 +67,7 @@ const isUsed = ({ assetPositions, marginSummary }: ClearinghouseState): boolean 
  * Queries an account on dexes. Omits the dexes on which the account has nothing, except the first, and does not query
  * the orders there, because that costs ten times the weight.
  */
-const queryDexes = Effect.fnUntraced(function*(user: Address, [first = "", ...others]: ReadonlyArray<string>) {
+export const queryDexes = Effect.fnUntraced(function*(user: Address, [first = "", ...others]: ReadonlyArray<string>) {
   const ordersOn = (dex: string) => Info.frontendOpenOrders({ user, ...SignedSending.inDex(dex) })
   const stateOn = (dex: string) => Info.clearinghouseState({ user, ...SignedSending.inDex(dex) })
   const own = Effect.all({ dex: Effect.succeed(first), perpetuals: stateOn(first), orders: ordersOn(first) }, {
