@@ -154,7 +154,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     error: switchErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "Note a heartbeat of a dead man's switch",
-    description: "The response says `armed`, or why the switch is not: then arm it again."
+    description: "The response has the state `armed`, or the reason why the switch is not armed: then arm it again."
   })),
   HttpApiEndpoint.get("switch", Paths.armSwitch, {
     params: BySwitch,

@@ -11,7 +11,7 @@ import { ask, ownReader, postOwn, readOwn } from "./internal/Served.ts"
 
 const readState = ownReader(SwitchState)
 
-/** When a switch fires, and what is a heartbeat. */
+/** The time after which a switch fires, and its heartbeats. */
 export interface Options {
   /** Seconds without a heartbeat after which the actions are sent; 5 to 3600. */
   readonly after: number
@@ -79,6 +79,18 @@ const postTo = (called: string, path: string) => {
  *
  * @since 0.1.0
  * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Switches } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Switches.beat("bot"), ({ state }) => Console.log(state))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * absent
+ * ```
  */
 export const beat = postTo("beatSwitch", Paths.beatSwitch)
 
@@ -87,6 +99,18 @@ export const beat = postTo("beatSwitch", Paths.beatSwitch)
  *
  * @since 0.1.0
  * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Switches } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Switches.disarm("bot"), ({ state }) => Console.log(state))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * absent
+ * ```
  */
 export const disarm = postTo("disarmSwitch", Paths.disarmSwitch)
 
@@ -95,6 +119,18 @@ export const disarm = postTo("disarmSwitch", Paths.disarmSwitch)
  *
  * @since 0.1.0
  * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Switches } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Switches.get("bot"), ({ state }) => Console.log(state))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * absent
+ * ```
  */
 export const get = (name: string): Effect.Effect<SwitchState, CallFailure, Connection> =>
   readOwn("switch", () => Paths.armSwitch.replace(":name", encodeURIComponent(name)), SwitchState)()

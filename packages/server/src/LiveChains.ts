@@ -86,7 +86,7 @@ const feedSettings = {
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
 
-/** What the chains learn from the action log: users with accepted actions, whose streams have priority, and used nonces. */
+/** The users with accepted actions, whose streams have priority, and the used nonces; both from the action log. */
 export interface Noted {
   readonly familiar: Set<string>
   readonly nonces: UsedNonces
@@ -232,8 +232,7 @@ const layerServices = (state: ChainState, settings: Settings) => {
 }
 
 /**
- * Makes the live chains over the transports and stores of the context. `noted` is what `ActionLog.layerNoting` notes of
- * the action log.
+ * Makes the live chains over the transports and stores of the context. `ActionLog.layerNoting` updates `noted`.
  */
 export const make = (inForce: SettingsInForce, noted: Noted, rateLimits: RateLimits) =>
   Effect.map(makeState(inForce, noted, rateLimits), (state) =>

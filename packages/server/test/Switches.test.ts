@@ -1,6 +1,6 @@
 /** The routes of dead man's switches: who may arm one, with what, and that the switch is the caller's own. */
 import { assert, describe, it } from "@effect/vitest"
-import { keys, type TestKey } from "@trigate/sandbox/SandboxExamples"
+import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -8,14 +8,17 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { keyFile } from "./keyFile.ts"
 
-const signed = Effect.fnUntraced(function*(
-  action: SandboxSigner.Unsigned["action"],
-  offset = 0,
-  key: TestKey = keys.trader
-) {
-  const nonce = (yield* Clock.currentTimeMillis) + offset
-  return JSON.stringify(yield* Effect.orDie(SandboxSigner.signAction(key, { nonce, action })))
-})
+let bodies = 0
+
+/** Signs an action under a nonce of its own. */
+const signed = (action: SandboxSigner.Unsigned["action"]) =>
+  Effect.map(
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => Effect.orDie(SandboxSigner.signAction(keys.trader, { nonce: now + bodies++, action }))
+    ),
+    (body) => JSON.stringify(body)
+  )
 
 const cancel = { type: "cancel", cancels: [{ a: 0, o: 1 }] }
 const order = {
@@ -32,7 +35,7 @@ describe("the routes of dead man's switches", () => {
   it.live("arm, note heartbeats, show and disarm", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const body = arming(yield* signed(cancel), yield* signed({ type: "scheduleCancel" }, 1))
+      const body = arming(yield* signed(cancel), yield* signed({ type: "scheduleCancel" }))
       const armed = yield* post(`${url}/switches/bot`, body)
       assert.deepStrictEqual([armed.status, stateIn(armed)], [200, "armed"])
       assert.deepStrictEqual(
@@ -51,7 +54,7 @@ describe("the routes of dead man's switches", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const one = yield* signed(cancel)
-      const refused = yield* post(`${url}/switches/bot`, arming(one, yield* signed(order, 1)))
+      const refused = yield* post(`${url}/switches/bot`, arming(one, yield* signed(order)))
       assert.strictEqual(refused.status, 400)
       assert.match(String(JsonParts.at(refused.json, "detail")), /^actions.1.*order: only cancels/u)
       for (

@@ -796,7 +796,7 @@ export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditL
 /** Maximum number of remembered signers. The venue allows subscriptions for ten users at a time. */
 const mostFamiliar = 1000
 
-/** What {@link layerNoting} notes. */
+/** The state that {@link layerNoting} updates. */
 export interface Noted {
   /** The signers of accepted actions. */
   readonly familiar: Set<string>

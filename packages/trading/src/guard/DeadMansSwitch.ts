@@ -15,7 +15,7 @@ import { SwitchAction, SwitchName, type SwitchRequest, type SwitchState } from "
 import * as Policy from "@trigate/domain/actions/Policy"
 import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { InvalidRequest, NotPermitted, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import { type InvalidRequest, NotPermitted, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
 import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"
@@ -240,7 +240,7 @@ const withoutText = (
   { expiresAfter: _expiresAfter, text: _text, ...action }: Document["actions"][number]
 ): SwitchAction => action
 
-/** What a replica knows of a switch: its progress, and since when, in milliseconds of a clock that only moves forward. */
+/** The progress of a switch as a replica sees it, and the time of its last change, in milliseconds of a clock that only moves forward. */
 interface Followed {
   progress: string
   since: number
@@ -278,7 +278,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return { version: found.version, document: yield* Effect.mapError(decodeDocument(found.text), unreadable) }
   })
 
-  /** Notes the progress of a switch, and returns what is known of it. */
+  /** Notes and returns the progress of a switch. */
   const follow = (key: string, document: Document): Followed => {
     const { actions, heartbeats, sender, signer, state } = document
     const progress = [state, sender, heartbeats, actions.filter(({ outcome }) => outcome !== undefined).length].join(
@@ -527,7 +527,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const checkAll = Effect.gen(function*() {
     const { keys } = yield* readIndex
     if (isAway) {
-      // no heartbeat could be stored while the store was away
+      // no heartbeat could be stored while the store was unreachable
       isAway = false
       followed.clear()
       yield* Effect.logInfo("The dead man's switches can be read again")

@@ -87,7 +87,7 @@ layer(services)("a dead man's switch", (it) => {
       yield* act(trader, orders(orderOf(0, "buy", "0.01", "50000"), orderOf(0, "buy", "0.01", "50100")))
       const { frontendOpenOrders } = yield* Info
       const open = yield* frontendOpenOrders({ user: trader.address })
-      const oids = open.map(({ oid }) => Number(oid))
+      const oids = open.map(({ oid }) => oid)
       const { relay, sent } = yield* recorded
       const switches = yield* DeadMansSwitch.make({ relay, log: yield* ActionLog })
       assert.strictEqual((yield* switches.beat("bot")).state, "absent")
