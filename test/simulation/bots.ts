@@ -63,6 +63,8 @@ export interface Account {
   readonly address: `0x${string}`
   /** Signs the order with a number; `variant` selects one of several contents with the same nonce. */
   readonly sign: (number: number, variant?: number) => Signed
+  /** Signs the cancel with a number, of an order that does not exist. */
+  readonly signCancel: (number: number) => Signed
 }
 
 /** Loads the signing libraries, and makes accounts. Each order is signed once in a process. */
@@ -75,6 +77,19 @@ export const makeAccounts = Effect.fnUntraced(function*(names: ReadonlyArray<str
       const services = Layer.merge(Layer.succeed(Signer.Signer, signer), VenueProfile.layer("mainnet"))
       const account: Account = {
         address,
+        signCancel: (number) => {
+          const key = `${name}/cancel/${number}`
+          const known = bodies.get(key)
+          if (known !== undefined) return known
+          const nonce = startsAt + 500_000 + number
+          const body = run(Effect.provide(
+            ActionBuilder.cancelOrders([{ asset: 1, orderId: 1_000_000 + number }], { nonce }),
+            services
+          ))
+          const signed = { signer: address, nonce, body: JSON.stringify(body) }
+          bodies.set(key, signed)
+          return signed
+        },
         sign: (number, variant = 0) => {
           const key = `${name}/${number}/${variant}`
           const known = bodies.get(key)

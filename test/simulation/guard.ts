@@ -18,6 +18,7 @@ import * as RedisActionLog from "@trigate/simulation/stores/RedisActionLog"
 import * as StoreServer from "@trigate/simulation/StoreServer"
 import * as Venue from "@trigate/simulation/Venue"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import type { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Trading from "@trigate/trading/Trading"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -41,7 +42,7 @@ export type Fault =
   | { readonly kind: "store"; readonly at: number; readonly lasts: number; readonly losesConfirmations: boolean }
   | { readonly kind: "kill"; readonly replica: number; readonly step: number }
 
-const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
+export const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
   while (random() < 0.8) {
     const kind = Simulation.pickBelow(random, 3)
@@ -61,7 +62,7 @@ const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   return faults
 }
 
-const describe = (fault: Fault): string => {
+export const describe = (fault: Fault): string => {
   switch (fault.kind) {
     case "request":
       return `request ${fault.number} to the venue is ${fault.fault}`
@@ -85,6 +86,104 @@ const ask = Effect.fnUntraced(function*(state: SandboxState["Service"], query: o
   )
   const found: unknown = JSON.parse(text)
   return found
+})
+
+/** Makes the network, in which the planned requests fail. */
+export const makeNetwork = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>, reached: Set<string>) {
+  const { log } = yield* Simulation.Simulation
+  let requests = 0
+  return yield* Network.make({
+    fault: (from) => {
+      const number = requests++
+      const chosen = faults.find((fault) => fault.kind === "request" && fault.number === number)
+      if (chosen?.kind !== "request") return undefined
+      reached.add("request")
+      log(from, `its request ${number} is ${chosen.fault}`)
+      return chosen.fault
+    }
+  })
+})
+
+/** A replica of the trading services, which can be killed. `use` returns its services; `undefined` until it serves. */
+interface Replica<A> {
+  readonly node: Simulation.Node
+  readonly start: () => Fiber.Fiber<void>
+  readonly use: () => A | undefined
+}
+
+/** Starts two replicas over shared stores: the services of the trading chain, those of `more`, and what `select` takes. */
+export const startReplicas = Effect.fnUntraced(function*<B, A>(
+  { network, policies, store }: {
+    readonly network: Network.Network
+    readonly store: Effect.Success<ReturnType<typeof StoreServer.make>>
+    readonly policies?: Policy.Policies
+  },
+  more: Layer.Layer<B, never, ActionLog | Exchange>,
+  select: (services: Context.Context<B | Exchange>) => A
+) {
+  const { node: makeNode } = yield* Simulation.Simulation
+  const actions = RedisActionLog.make()
+  const documents = GuardDocuments.make()
+  const replicas = ["gateway-1", "gateway-2"].map((name): Replica<A> => {
+    const node = makeNode(name)
+    let selected: A | undefined
+    const start = () =>
+      node.start(Effect.gen(function*() {
+        selected = undefined
+        const scope = yield* Scope.make()
+        const services = yield* Layer.build(
+          Layer.fresh(Layer.provideMerge(
+            more,
+            Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://venue"] }, policies })
+          )).pipe(
+            Layer.provide(RedisActionLog.layer(actions, store.access, { lease: "25 seconds" })),
+            Layer.provide(GuardDocuments.layer(documents, store.access)),
+            Layer.provide(Pipeline.layerNoDeps({ owner: local, onceDeadline: "10 seconds" })),
+            Layer.provide([
+              RateLimiter.layerUnlimited,
+              OutlierDetection.layerAlways,
+              ResponseCache.layer(),
+              Layer.succeed(HttpTransport, network.http(node))
+            ])
+          )
+        ).pipe(Scope.provide(scope))
+        selected = select(services)
+      }))
+    return { node, start, use: () => selected }
+  })
+  for (const replica of replicas) yield* Fiber.join(replica.start())
+  return replicas
+})
+
+/** Plans the kills of the replicas and the faults of their store. */
+export const disturb = Effect.fnUntraced(function*(
+  faults: ReadonlyArray<Fault>,
+  replicas: ReadonlyArray<Pick<Replica<unknown>, "node" | "start">>,
+  store: Effect.Success<ReturnType<typeof StoreServer.make>>,
+  reached: Set<string>
+) {
+  const { after, log } = yield* Simulation.Simulation
+  for (const fault of faults) {
+    if (fault.kind === "kill") {
+      const replica = replicas[fault.replica]
+      replica?.node.killAtStep(replica.node.steps() + fault.step)
+      replica?.node.onKilled(() => {
+        reached.add("kill")
+        log(replica.node.name, "is killed")
+        after(700, () => void replica.start())
+      })
+    } else if (fault.kind === "store") {
+      after(fault.at, () => {
+        reached.add("store")
+        if (fault.losesConfirmations) store.fault.lostConfirmations = 1
+        else store.fault.isAway = true
+      })
+      after(fault.at + fault.lasts, () => {
+        store.fault.lostConfirmations = 0
+        store.fault.isAway = false
+      })
+    }
+  }
 })
 
 /** What the venue says of an account: the notional of its open orders, and of its position if all orders fill. */
@@ -111,20 +210,10 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
   mustReach: ["answered", "refused", "unknown", "kill", "request", "store"],
   options: (seed) => ({ startsAt: startsAt + 500, yields: seed % 3 === 0 ? 0.02 : 0 }),
   run: Effect.fnUntraced(function*(faults) {
-    const { after, log, node: makeNode, random } = yield* Simulation.Simulation
+    const { log, random } = yield* Simulation.Simulation
     const reached = new Set<string>()
     const violations: Array<string> = []
-    let requests = 0
-    const network = yield* Network.make({
-      fault: (from) => {
-        const number = requests++
-        const chosen = faults.find((fault) => fault.kind === "request" && fault.number === number)
-        if (chosen?.kind !== "request") return undefined
-        reached.add("request")
-        log(from, `its request ${number} is ${chosen.fault}`)
-        return chosen.fault
-      }
-    })
+    const network = yield* makeNetwork(faults, reached)
     const venue = yield* Venue.make({ network })
     yield* venue.run(({ trading }) =>
       Effect.andThen(
@@ -141,59 +230,16 @@ export const make = ({ address, sign }: Account): Scenario<Fault> => ({
     )
     log("guard", JSON.stringify(limits))
     const store = yield* StoreServer.make("store")
-    const actions = RedisActionLog.make()
-    const documents = GuardDocuments.make()
-    const replicas = ["gateway-1", "gateway-2"].map((name) => {
-      const node = makeNode(name)
-      let exchange: typeof Exchange.Service | undefined
-      const start = () =>
-        node.start(Effect.gen(function*() {
-          exchange = undefined
-          const scope = yield* Scope.make()
-          const services = yield* Layer.build(
-            Layer.fresh(Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["http://venue"] }, policies }))
-              .pipe(
-                Layer.provide(RedisActionLog.layer(actions, store.access, { lease: "25 seconds" })),
-                Layer.provide(GuardDocuments.layer(documents, store.access)),
-                Layer.provide(Pipeline.layerNoDeps({ owner: local, onceDeadline: "10 seconds" })),
-                Layer.provide([
-                  RateLimiter.layerUnlimited,
-                  OutlierDetection.layerAlways,
-                  ResponseCache.layer(),
-                  Layer.succeed(HttpTransport, network.http(node))
-                ])
-              )
-          ).pipe(Scope.provide(scope))
-          exchange = Context.get(services, Exchange)
-        }))
-      return { node, start, exchange: () => exchange }
-    })
-    for (const replica of replicas) yield* Fiber.join(replica.start())
-    for (const fault of faults) {
-      if (fault.kind === "kill") {
-        const replica = replicas[fault.replica]
-        replica?.node.killAtStep(replica.node.steps() + fault.step)
-        replica?.node.onKilled(() => {
-          reached.add("kill")
-          log(replica.node.name, "is killed")
-          after(700, () => void replica.start())
-        })
-      } else if (fault.kind === "store") {
-        after(fault.at, () => {
-          reached.add("store")
-          if (fault.losesConfirmations) store.fault.lostConfirmations = 1
-          else store.fault.isAway = true
-        })
-        after(fault.at + fault.lasts, () => {
-          store.fault.lostConfirmations = 0
-          store.fault.isAway = false
-        })
-      }
-    }
+    const replicas = yield* startReplicas(
+      { network, store, policies },
+      Layer.empty,
+      (services) => Context.get(services, Exchange)
+    )
+    yield* disturb(faults, replicas, store, reached)
 
     const attempt = Effect.fnUntraced(function*({ body }: Signed, at: number = Simulation.pickBelow(random, 2)) {
       const replica = replicas[at]
-      const relay = replica?.exchange()?.relay
+      const relay = replica?.use()?.relay
       if (replica?.node.isAlive() !== true || relay === undefined) return "away"
       const sent = yield* Simulation.callback<Result.Result<unknown, unknown>, never>((resume) => {
         const fiber = replica.node.start(Effect.provideService(

@@ -14,6 +14,8 @@ export interface Mutant {
   readonly inOnce?: true
   /** Whether the scenario of replicas with policies finds it. */
   readonly inGuard?: true
+  /** Whether the scenario of dead man's switches finds it. */
+  readonly inDeaths?: true
   /** Whether this project had the fault once. */
   readonly isReal?: true
 }
@@ -223,5 +225,26 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: `Math.max(Math.max(held, 0) + side.buys, Math.max(-held, 0) + side.sells)`,
     to: `Math.max(Math.abs(held), held + side.buys, side.sells - held)`,
     inGuard: true
+  },
+  {
+    name: "a replica that continues for a killed one does not ask the action log",
+    file: "packages/trading/src/guard/DeadMansSwitch.ts",
+    from: `if (earlier !== undefined) return earlier`,
+    to: `if (earlier !== undefined && attempt > 1e9) return earlier`,
+    inDeaths: true
+  },
+  {
+    name: "no replica continues for a killed one",
+    file: "packages/trading/src/guard/DeadMansSwitch.ts",
+    from: `else if (quiet > abandonedAfter) yield* claim()`,
+    to: `else if (quiet > 1e12) yield* claim()`,
+    inDeaths: true
+  },
+  {
+    name: "a replica does not see the heartbeats that another one noted",
+    file: "packages/trading/src/guard/DeadMansSwitch.ts",
+    from: `[state, sender, heartbeats,`,
+    to: `[state, sender,`,
+    inDeaths: true
   }
 ]

@@ -10,6 +10,7 @@ import { spawnSync } from "node:child_process"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { makeAccounts } from "./bots.ts"
+import * as Deaths from "./deaths.ts"
 import * as Guarded from "./guard.ts"
 import { mutants } from "./mutants.ts"
 import * as Once from "./once.ts"
@@ -26,6 +27,7 @@ faults of a seed. Checks the promises of docs/reliability.md against the venue's
   --minutes M    runs seeds until M minutes have passed
   --once         runs only the path of a signed action, which takes a few milliseconds a seed
   --guard        runs only replicas with policies for signed actions
+  --deaths       runs only replicas with dead man's switches, of which ten fire in each seed
   --mutants      instead, puts known faults into the code, one at a time, and counts the seeds that each needs to be found
   --mutant I     with --mutants: only the one with this number
   --help         this text
@@ -40,6 +42,7 @@ const { values } = parseArgs({
     minutes: { type: "string" },
     once: { type: "boolean" },
     guard: { type: "boolean" },
+    deaths: { type: "boolean" },
     mutants: { type: "boolean" },
     mutant: { type: "string" }
   }
@@ -76,7 +79,8 @@ const findMutant = (index: number, most: number, from: number): number | undefin
     "--seeds",
     String(most),
     ...(mutants[index]?.inOnce === true ? ["--once"] : []),
-    ...(mutants[index]?.inGuard === true ? ["--guard"] : [])
+    ...(mutants[index]?.inGuard === true ? ["--guard"] : []),
+    ...(mutants[index]?.inDeaths === true ? ["--deaths"] : [])
   ], {
     encoding: "utf8",
     env: { ...process.env, TRIGATE_MUTANT: String(index), TRIGATE_FIRST_FAILURE: "1" },
@@ -158,6 +162,8 @@ const simulate = <Fault>(scenario: Plan.Scenario<Fault>): boolean => {
 const [first] = accounts
 const isPassed = values.guard === true && first !== undefined
   ? simulate(Guarded.make(first))
+  : values.deaths === true && first !== undefined
+  ? simulate(Deaths.make(first))
   : values.once === true
   ? simulate(Once.make(accounts.slice(0, 1)))
   : simulate(Replicas.make(accounts))
