@@ -241,6 +241,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     inDeaths: true
   },
   {
+    name: "a switch that is armed again looks as old as before",
+    file: "packages/trading/src/guard/DeadMansSwitch.ts",
+    from: `heartbeats: (found?.heartbeats ?? -1) + 1`,
+    to: `heartbeats: 0`,
+    inDeaths: true,
+    isReal: true
+  },
+  {
     name: "a replica does not see the heartbeats that another one noted",
     file: "packages/trading/src/guard/DeadMansSwitch.ts",
     from: `[state, sender, heartbeats,`,

@@ -131,6 +131,9 @@ const GuardedUse = Schema.Struct({
   reserved: Schema.Natural.annotateKey({
     description: "Actions whose effect the account's state does not show yet, or whose outcome is unknown"
   }),
+  losses: Schema.Array(Schema.Struct({ since: Schema.String, zone: Schema.String, loss: Schema.Finite })).annotateKey({
+    description: "Losses in USDC since the times of day that policies name; negative for a profit"
+  }),
   notional: Schema.Array(Schema.Struct({
     quote: Schema.String,
     open: Schema.Finite.annotateKey({ description: "Notional of the open orders" }),

@@ -98,6 +98,7 @@ const guarded = {
     policies: ["desk"],
     orders: 1,
     reserved: 0,
+    losses: [],
     notional: [{ quote: "USDC", open: 10, total: 20.5 }]
   }],
   refusals: []

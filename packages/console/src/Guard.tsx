@@ -38,6 +38,7 @@ const titles = {
   openNotional: "Open orders",
   positionNotional: "Position in a coin",
   totalNotional: "All positions together",
+  loss: "Loss",
   account: "Account",
   halt: "Halt",
   maxAge: "Age of prices and state",
@@ -125,7 +126,10 @@ const ruleTexts = (policy: Policy.Policy): { readonly [Name in Policy.RuleName]:
   ordersPerMinute: policy.ordersPerMinute === undefined ? undefined : `${atMost(policy.ordersPerMinute)} per minute`,
   openNotional: inQuote(policy.openNotional),
   positionNotional: policy.positionNotional === undefined ? undefined : positionsText(policy.positionNotional),
-  totalNotional: inQuote(policy.totalNotional)
+  totalNotional: inQuote(policy.totalNotional),
+  loss: policy.loss === undefined
+    ? undefined
+    : `at most ${amount(policy.loss.limit)} USDC since ${policy.loss.since} (${policy.loss.zone})`
 })
 
 const Fact = ({ children, name }: { readonly name: string; readonly children: ComponentChildren }) => (

@@ -128,16 +128,17 @@ const statusText = ({ accounts, halts, policies, refusals, version }: Guard.Stat
         [
           Output.left("ACCOUNT"),
           Output.left("POLICIES"),
-          ...["ORDERS/MIN", "RESERVED", "OPEN", "TOTAL"].map(Output.right)
+          ...["ORDERS/MIN", "RESERVED", "OPEN", "TOTAL", "LOSS"].map(Output.right)
         ],
-        accounts.map(({ account, notional, orders, policies, reserved }) => [
+        accounts.map(({ account, losses, notional, orders, policies, reserved }) => [
           account,
           policies.join(", "),
           String(orders),
           String(reserved),
           ...(["open", "total"] as const).map((each) =>
             notional.map((sums) => `${sums[each].toFixed(2)} ${sums.quote}`).join(", ") || "-"
-          )
+          ),
+          losses.map(({ loss, since, zone }) => `${loss.toFixed(2)} since ${since} ${zone}`).join(", ") || "-"
         ])
       )
     ]),

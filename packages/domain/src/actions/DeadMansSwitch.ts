@@ -51,7 +51,9 @@ export const SwitchState = Schema.Struct({
   reason: Schema.optionalKey(Schema.String).annotateKey({ description: "Why the switch is not armed" }),
   after: Schema.optionalKey(Schema.Int),
   presence: Schema.optionalKey(Schema.Boolean),
-  heartbeats: Schema.optionalKey(Schema.Natural),
+  heartbeats: Schema.optionalKey(Schema.Natural).annotateKey({
+    description: "The number of heartbeats since the name was first used; arming the switch again counts as one"
+  }),
   signer: Schema.optionalKey(Address),
   actions: Schema.Array(SwitchAction)
 }).annotate({ identifier: "SwitchState" })

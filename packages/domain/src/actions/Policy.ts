@@ -87,6 +87,14 @@ export const Hours = Schema.Struct({
 })
 export type Hours = typeof Hours.Type
 
+/** The highest loss since a time of day. */
+export const Loss = Schema.Struct({
+  limit: Amount,
+  since: TimeOfDay.annotateKey({ description: "The time of day from which losses count, such as 00:00" }),
+  zone: Zone
+})
+export type Loss = typeof Loss.Type
+
 const about = (description: string) => ({ description })
 
 /** The rules of a policy. The name of a rule is the `rule` of a `PolicyViolation`. */
@@ -133,6 +141,11 @@ export const rules = {
   ),
   totalNotional: Schema.optionalKey(Amount).annotateKey(
     about("the highest notional of all positions together if all orders fill")
+  ),
+  loss: Schema.optionalKey(Loss).annotateKey(
+    about(
+      "the highest loss since a time of day, net of deposits and transfers, in USDC; beyond, only reduce-only orders pass"
+    )
   )
 } as const
 

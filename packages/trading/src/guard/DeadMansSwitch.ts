@@ -403,7 +403,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         })
       }
       followed.delete(key)
-      const armed = yield* update(key, (found) => found?.state === "firing" ? undefined : document)
+      // another replica must not take the document for the one that it has followed since its last heartbeat
+      const armed = yield* update(
+        key,
+        (found) => found?.state === "firing" ? undefined : { ...document, heartbeats: (found?.heartbeats ?? -1) + 1 }
+      )
       return describe(name, armed)
     }
   )
@@ -543,10 +547,17 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       return Effect.logError(`The dead man's switches cannot be read, and do not fire: ${detail}`)
     })
   )
-  yield* Effect.forkScoped(Effect.repeat(checkAll, Schedule.spaced(checkEvery)))
+  let isChecking = false
+  const startChecks = Effect.suspend(() => {
+    if (isChecking) return Effect.void
+    isChecking = true
+    return Effect.forkIn(Effect.repeat(checkAll, Schedule.spaced(checkEvery)), scope)
+  })
+  // the switches of other replicas are checked from the start
+  if (options.store !== undefined) yield* startChecks
 
   return DeadMansSwitch.of({
-    arm,
+    arm: (name, arming) => Effect.tap(arm(name, arming), startChecks),
     beat: (name) => ofCaller(name, (key) => Effect.map(beatKey(key), (found) => describe(name, found))),
     find: (name) => ofCaller(name, (key) => Effect.map(read(key), (found) => describe(name, found?.document))),
     disarm: (name) =>

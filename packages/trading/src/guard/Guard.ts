@@ -35,6 +35,7 @@ import { Info } from "../Info.ts"
 import * as GuardedAccounts from "./GuardedAccounts.ts"
 import * as GuardedAction from "./GuardedAction.ts"
 import * as GuardStore from "./GuardStore.ts"
+import * as Losses from "./Losses.ts"
 import * as Markets from "./Markets.ts"
 import * as Rules from "./Rules.ts"
 
@@ -51,6 +52,8 @@ export interface AccountUse {
   readonly orders: number
   /** The number of actions whose effect the account's state does not show yet. */
   readonly reserved: number
+  /** The losses since the times of day of the policies, in USDC; negative for a profit. */
+  readonly losses: ReadonlyArray<Losses.Since & { readonly loss: number }>
   /** The notional of open orders and of all positions if all orders fill, by quote token; empty if no limit needs them. */
   readonly notional: ReadonlyArray<{ readonly quote: string; readonly open: number; readonly total: number }>
 }
@@ -155,6 +158,9 @@ const nothing: ReadonlySet<never> = new Set()
 const maxSigners = 10_000
 const maxRefusals = 50
 
+/** The time within which a period of losses begins. */
+const lossesEvery = "30 seconds"
+
 /** The time after which a replica knows what another one has halted. */
 const haltsEvery = "1 second"
 
@@ -252,6 +258,16 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const writeAudit = (entry: (at: { readonly time: number; readonly caller: string }) => AuditEntry) =>
     Effect.map(CurrentCaller, ({ id }) => audit?.write(entry({ time: clock.currentTimeMillisUnsafe(), caller: id })))
 
+  let areLossesCounted = false
+  /** Counts losses from their time of day also for accounts without an action since. */
+  const countLosses = Effect.suspend(() => {
+    for (const { accounts: named, loss } of policies.policies) {
+      if (loss === undefined || named === "*") continue
+      for (const address of named) accounts.countLosses(accounts.find(Encoding.lowerCase(address)), loss)
+    }
+    return accounts.beginPeriods
+  })
+
   const replace = (next: Policy.Policies): Effect.Effect<void> =>
     Effect.suspend(() => {
       const earlier = version
@@ -259,7 +275,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       version = hashPolicies(next)
       followChange()
       if (version === earlier || (earlier === "" && state.isIdle)) return Effect.void
-      return writeAudit((at) => ({ ...at, message: "policies", version, policies: next.policies.length }))
+      const audited = writeAudit((at) => ({ ...at, message: "policies", version, policies: next.policies.length }))
+      if (areLossesCounted || next.policies.every(({ loss }) => loss === undefined)) return audited
+      areLossesCounted = true
+      return Effect.andThen(audited, Effect.forkIn(Effect.repeat(countLosses, Schedule.spaced(lossesEvery)), scope))
     })
   yield* replace(options.policies)
 
@@ -371,6 +390,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       account.dexes.add(dex)
       account.view = undefined
     }
+    for (const { loss } of selected) if (loss !== undefined) accounts.countLosses(account, loss)
     const age = time - (account.view?.readAt ?? Number.NEGATIVE_INFINITY)
     const limit = Math.min(...selected.map(Policy.maxAge)) / 2
     return !tried.has("state") && age > limit
@@ -388,6 +408,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       markets,
       exposure: accounts.exposure(account),
       priceOf: account.prices,
+      lossSince: (loss) => account.view?.losses?.get(Losses.sinceKey(loss)),
       stateAge: accounts.isBehind(account)
         ? Number.POSITIVE_INFINITY
         : now() - (account.view?.readAt ?? Number.NEGATIVE_INFINITY),
@@ -591,6 +612,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       policies: own.map(({ name }) => name),
       orders: accounts.orders(account),
       reserved: entries.length,
+      losses: [...account.lossTimes].flatMap(([key, since]) => {
+        const loss = view?.losses?.get(key)
+        return loss === undefined ? [] : [{ since: since.since, zone: since.zone, loss }]
+      }),
       notional: exposure === undefined ? [] : [...quotes].map((quote) => ({
         quote,
         open: exposure.openNotional(quote),

@@ -18,7 +18,8 @@ import type { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Settlement } from "../actionLog/LoggedAction.ts"
 import type { Admitted } from "../admission/Admission.ts"
 import type { Info } from "../Info.ts"
-import type { GuardStore } from "./GuardStore.ts"
+import * as GuardStore from "./GuardStore.ts"
+import * as Losses from "./Losses.ts"
 import * as Markets from "./Markets.ts"
 import { Reservations, type Reserved } from "./Reservations.ts"
 import * as Rules from "./Rules.ts"
@@ -43,6 +44,8 @@ interface View {
   readonly venueTime: number
   readonly positions: ReadonlyArray<readonly [market: Markets.GuardedMarket, size: number]>
   readonly orders: ReadonlyArray<Rules.OpenOrder>
+  /** The losses by time of day; `undefined` if they cannot be measured. */
+  readonly losses: Losses.Losses | undefined
   /** The venue's own valuation by coin, for a market without a mid price. */
   readonly values: ReadonlyMap<string, number>
 }
@@ -53,6 +56,10 @@ export interface GuardedAccount {
   readonly reservations: Reservations
   /** The builder dexes in which the account has sent orders. */
   readonly dexes: Set<string>
+  /** The times of day from which policies count losses. */
+  readonly lossTimes: Map<string, Losses.Since>
+  /** The periods whose baselines are known. */
+  lossPeriods: string
   view: View | undefined
   exposure: Rules.Exposure | undefined
   /** The prices with which the exposure was made. */
@@ -79,6 +86,10 @@ const orphanedAfter = 60_000
 const gatherFor = 50
 
 const maxAccounts = 10_000
+
+/** The venue's maximum number of rows in a response, and the maximum number of responses that are read. */
+const pageRows = 500
+const mostPages = 10
 
 const TwapStatus = Schema.Struct({
   twapId: Schema.NullOr(Schema.Natural),
@@ -111,7 +122,7 @@ export interface Options {
   readonly log: Pick<ActionLog["Service"], "find">
   readonly markets: Markets.Markets
   /** The store that replicas share; `undefined` if reservations stay in this process. */
-  readonly store: GuardStore["Service"] | undefined
+  readonly store: GuardStore.GuardStore["Service"] | undefined
 }
 
 /** Makes the accounts: none, until an action acts on one. */
@@ -120,6 +131,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   const scope = yield* Effect.scope
   const fork = Effect.runForkWith(yield* Effect.context())
   const accounts = new Map<string, GuardedAccount>()
+  const ownStore = GuardStore.makeMemory()
   const now = () => Encoding.monotonicMillis(Encoding.monotonicTime(clock))
   // replicas count in the same seconds, one process counts by a clock that only moves forward
   const second = () => Math.floor((store === undefined ? now() : clock.currentTimeMillisUnsafe()) / 1000)
@@ -137,6 +149,8 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
       address,
       reservations: new Reservations(store !== undefined),
       dexes: new Set([""]),
+      lossTimes: new Map(),
+      lossPeriods: "",
       view: undefined,
       exposure: undefined,
       prices: () => 0,
@@ -200,6 +214,53 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     }
   })
 
+  const periodsAt = ({ lossTimes }: GuardedAccount, time: number): string =>
+    [...lossTimes].map(([key, since]) => `${key} ${Losses.periodAt(since, time)}`).join()
+
+  /** Counts the losses of an account since a time of day. */
+  const countLosses = (account: GuardedAccount, since: Losses.Since): void => {
+    if (account.lossTimes.has(Losses.sinceKey(since))) return
+    account.lossTimes.set(Losses.sinceKey(since), since)
+    account.view = undefined
+  }
+
+  /** Reads the accounts whose losses count anew since the last read, so that no loss before the first action is missed. */
+  const beginPeriods = Effect.suspend(() => {
+    const time = clock.currentTimeMillisUnsafe()
+    const due = [...accounts.values()].filter((each) => each.lossPeriods !== periodsAt(each, time))
+    return Effect.forEach(due, (each) => refresh(each, now()), { discard: true })
+  })
+
+  /** Reads deposits and transfers since a time, oldest first; `undefined` if there are too many rows to read. */
+  const readLedger = Effect.fnUntraced(function*(user: string, since: number) {
+    const rows: Array<Losses.Row> = []
+    let startTime = since
+    for (let page = 0; page < mostPages; page++) {
+      const text = Encoding.write({ type: "userNonFundingLedgerUpdates", user, startTime })
+      const call = yield* Effect.orDie(parseCall(text, "gateway", true))
+      const { json: { valueOrUndefined: value } } = yield* info.relay(call)
+      const found = Option.getOrUndefined(Losses.decodeRows(value))
+      if (found === undefined) return undefined
+      rows.push(...found)
+      if (found.length < pageRows) return rows
+      startTime = Math.max(...found.map(({ time }) => time)) + 1
+    }
+    return undefined
+  })
+
+  const readLosses = Effect.fnUntraced(function*(account: GuardedAccount, equity: number, at: number) {
+    const { address, lossTimes } = account
+    if (!Number.isFinite(equity)) return undefined
+    const time = clock.currentTimeMillisUnsafe()
+    const found = yield* Losses.baselines(store ?? ownStore, address, lossTimes.values(), { equity, at }, time)
+    if (found === undefined) return undefined
+    account.lossPeriods = periodsAt(account, time)
+    // the ledger is read after the equity: a deposit that the equity contains is in the ledger
+    const rows = yield* readLedger(address, Math.min(...[...found.values()].map((baseline) => baseline.at)) + 1)
+    if (rows === undefined) return undefined
+    return Losses.measure(equity, found, rows, address, (token) => markets.tokenPrice(token) ?? 0)
+  })
+
   const readView = Effect.fnUntraced(function*(account: GuardedAccount) {
     const { address: user, dexes, reservations } = account
     yield* settleKnown(account)
@@ -210,6 +271,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     const values = new Map<string, number>()
     const orders: Array<Rules.OpenOrder> = [...yield* readTwaps(user)]
     let venueTime = Number.POSITIVE_INFINITY
+    let equity = 0
     for (const dex of dexes) {
       for (const order of yield* info.frontendOpenOrders({ user, dex })) {
         const price = Math.max(Number(order.limitPx), order.isTrigger ? Number(order.triggerPx) : 0)
@@ -222,17 +284,21 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
         })
       }
       // positions are read after orders: an order that fills in between is counted twice rather than not at all
-      const { assetPositions, time } = yield* info.clearinghouseState({ user, dex })
+      const { assetPositions, marginSummary: { accountValue }, time } = yield* info.clearinghouseState({ user, dex })
+      equity += Number(accountValue)
       venueTime = Math.min(venueTime, time ?? clock.currentTimeMillisUnsafe())
       for (const { position: { coin, positionValue, szi } } of assetPositions) {
         positions.push([markets.ofCoin(coin), Number(szi)])
         values.set(coin, Math.abs(Number(positionValue) / Number(szi)))
       }
     }
-    for (const { coin, total } of (yield* info.spotClearinghouseState({ user })).balances) {
+    for (const { coin, entryNtl, total } of (yield* info.spotClearinghouseState({ user })).balances) {
       for (const market of markets.ofBase(coin)) positions.push([market, Number(total)])
+      const price = markets.tokenPrice(coin)
+      equity += price === undefined ? Number(entryNtl ?? 0) : Number(total) * price
     }
-    account.view = { readAt, venueTime, positions, orders, values }
+    const losses = account.lossTimes.size === 0 ? undefined : yield* readLosses(account, equity, venueTime)
+    account.view = { readAt, venueTime, positions, orders, values, losses }
     account.exposure = undefined
     const shown = [...reservations.entries].filter(([, { since, state }]) =>
       state === "settled" && since + settleFor <= readAt
@@ -267,7 +333,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
   }
 
   /** Takes over the reservations of other replicas. */
-  const pull = (account: GuardedAccount, shared: GuardStore["Service"]) =>
+  const pull = (account: GuardedAccount, shared: GuardStore.GuardStore["Service"]) =>
     Effect.flatMap(shared.get(account.address), (document) => {
       if (!account.reservations.adopt(document, now(), markets.ofCoin)) {
         return Effect.fail(new SharedStoreUnreachable({ detail: "The stored reservations cannot be read" }))
@@ -277,7 +343,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     })
 
   /** Stores the reservations. Returns false, and takes over what another replica has stored, if one was faster. */
-  const push = Effect.fnUntraced(function*(account: GuardedAccount, shared: GuardStore["Service"]) {
+  const push = Effect.fnUntraced(function*(account: GuardedAccount, shared: GuardStore.GuardStore["Service"]) {
     const { stored, text } = account.reservations.encode()
     if (yield* shared.put(account.address, account.reservations.version, text)) {
       stored()
@@ -352,7 +418,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
    */
   const holdShared = <Refusal>(
     account: GuardedAccount,
-    shared: GuardStore["Service"],
+    shared: GuardStore.GuardStore["Service"],
     judge: () => Refusal | undefined,
     reserve: () => Reservation
   ): Effect.Effect<Reservation | Refusal, SharedStoreUnreachable> =>
@@ -379,6 +445,8 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     isBehind,
     refresh,
     refreshSoon,
+    countLosses,
+    beginPeriods,
     hold,
     holdShared,
     orders: ({ reservations }: GuardedAccount): number => reservations.orders(second()),

@@ -162,6 +162,14 @@ export const make = (info: Queries) => {
     ofBase: (token: string): ReadonlyArray<GuardedMarket> => [...byCoin.values()].filter(({ base }) => base === token),
     /** Returns the mid price; `undefined` if the book is empty, or if the prices were not read yet. */
     mid: ({ coin, dex }: GuardedMarket): number | undefined => prices.get(dex)?.mids.get(coin),
+    /** Returns the price of a token in USDC: `undefined` if no market trades it, NaN if its market has no price. */
+    tokenPrice: (token: string): number | undefined => {
+      if (token === usdc) return 1
+      for (const { base, coin, dex, quote } of byCoin.values()) {
+        if (base === token && quote === usdc) return prices.get(dex)?.mids.get(coin) ?? Number.NaN
+      }
+      return undefined
+    },
     oracle: ({ coin, dex }: GuardedMarket): number | undefined => prices.get(dex)?.oracles.get(coin),
     /** Returns the age of the prices of a dex in milliseconds. */
     age: (dex: string, now: number): number => now - (prices.get(dex)?.readAt ?? Number.NEGATIVE_INFINITY),

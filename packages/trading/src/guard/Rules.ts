@@ -103,6 +103,8 @@ export interface Situation {
   readonly priceOf: (market: GuardedMarket) => number
   /** The account's positions and open orders; `undefined` if no policy of the account limits them. */
   readonly exposure: Exposure | undefined
+  /** Returns the account's loss since a time of day; `undefined` if it is not known. */
+  readonly lossSince: (loss: Policy.Loss) => number | undefined
   /** The age of the account's state in milliseconds. */
   readonly stateAge: number
   /** Wall time in milliseconds. */
@@ -286,7 +288,8 @@ export const needsPrices = (policy: Policy.Policy, { legs }: GuardedAction): boo
 
 /** Returns whether the rules of a policy need the account's positions and open orders. */
 export const needsState = (policy: Policy.Policy): boolean =>
-  policy.openNotional !== undefined || policy.positionNotional !== undefined || policy.totalNotional !== undefined
+  policy.openNotional !== undefined || policy.positionNotional !== undefined || policy.totalNotional !== undefined ||
+  policy.loss !== undefined
 
 /** Returns the orders that an action places in the known markets. */
 export const ordersIn = ({ legs }: GuardedAction, markets: Pick<Markets, "find">): ReadonlyArray<OpenOrder> =>
@@ -372,11 +375,29 @@ const ofAccount = (policy: Policy.Policy, situation: Situation): Violation | und
   if (!needsState(policy) || legs.every(({ isReduceOnly }) => isReduceOnly)) return undefined
   const limitAge = Policy.maxAge(policy)
   if (exposure === undefined || stateAge > limitAge) return tooOld("positions and orders", stateAge, limitAge)
+  const lost = policy.loss === undefined ? undefined : ofLoss(policy.loss, situation)
+  if (lost !== undefined) return lost
   const added = ordersIn(action, markets)
   for (const order of added) exposure.add(order, priceOf(order.market))
   const found = ofExposure(policy, exposure, added, priceOf)
   for (const order of added) exposure.add(order, priceOf(order.market), -1)
   return found
+}
+
+const ofLoss = (loss: Policy.Loss, { lossSince }: Situation): Violation | undefined => {
+  const lost = lossSince(loss)
+  const { limit, since, zone } = loss
+  if (lost === undefined) {
+    return {
+      rule: "loss",
+      limit,
+      unit: "USDC",
+      retryAfter: 1,
+      detail: `The loss since ${since} (${zone}) cannot be measured`
+    }
+  }
+  // an account without a loss has a negative one
+  return lost < limit ? undefined : over("loss", `The loss since ${since} (${zone}) is`, lost, limit, "USDC")
 }
 
 const ofExposure = (
@@ -414,7 +435,13 @@ const ofExposure = (
 }
 
 /** The rules whose measurement depends on an account's state, which a new read may change. */
-export const stateRules: ReadonlySet<string> = new Set(["maxAge", "openNotional", "positionNotional", "totalNotional"])
+export const stateRules: ReadonlySet<string> = new Set([
+  "loss",
+  "maxAge",
+  "openNotional",
+  "positionNotional",
+  "totalNotional"
+])
 
 /** Returns the first violation of a policy; `undefined` if the action is within all of its limits. */
 export const violation = (policy: Policy.Policy, situation: Situation): Violation | undefined =>
