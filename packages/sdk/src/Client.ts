@@ -93,7 +93,7 @@ export interface SigningClient extends Client {
 /** Any error with which a call rejects. `_tag` identifies its class. */
 export type ClientError =
   | Exclude<CallError, { readonly _tag: "RequestError" | "UpstreamError" }>
-  | Exclude<Signing.OrderFailure, { readonly _tag: "RequestError" | "UpstreamError" }>
+  | Signing.OrderFailure
   | Streams.StreamFailure
   | Signer.InvalidPrivateKey
 

@@ -2,12 +2,19 @@
  * Places and cancels orders by coin name: takes a nonce, signs, sends once, and determines the outcome if the response
  * is lost. Works through a gateway and with embedded services.
  */
-import type { AnySignedAction, SubmitFailure } from "@trigate/domain/actions/Action"
+import { type AnySignedAction, ServedExchangeFailure, type SubmitFailure } from "@trigate/domain/actions/Action"
 import { type ActionEntry, ActionRejected, type ActionResult, isRejected } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
-import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
+import { type Resolution, type StillUnknown, stillUnknown } from "@trigate/domain/actions/Resolution"
 import type { Address } from "@trigate/domain/encoding/Encoding"
-import type { ActionNotFound, CallFailure, OutcomeUnknown, UnknownAsset } from "@trigate/domain/errors/GatewayError"
+import {
+  type ActionNotFound,
+  type CallFailure,
+  type RequestError,
+  UnknownAsset,
+  unwrapReason,
+  type UpstreamError
+} from "@trigate/domain/errors/GatewayError"
 import type { UserRole } from "@trigate/domain/info/Account"
 import { type Asset, type AssetQueries, findAsset, parseDex, unknownAsset } from "@trigate/domain/info/Market"
 import * as Context from "effect/Context"
@@ -15,10 +22,12 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
 import * as ActionBuilder from "./actions/ActionBuilder.ts"
+import { MsgPackUnencodable, UnsignableAction } from "./actions/ActionHash.ts"
 import * as OrderAction from "./actions/OrderAction.ts"
-import { type NonceAhead, NonceSource, type NonceStoreUnavailable } from "./NonceSource.ts"
-import { Signer } from "./Signer.ts"
+import { NonceAhead, NonceSource, NonceStoreUnavailable } from "./NonceSource.ts"
+import { Signer, SignerMismatch, SignerUnavailable } from "./Signer.ts"
 import type { Venue } from "./VenueProfile.ts"
 
 /** The calls that {@link make} uses: those of a gateway's client, or those of embedded services. */
@@ -89,20 +98,40 @@ export type Placed = Settled & Exclude<ActionEntry, { readonly _tag: "Rejected" 
 /** The result of an action, with an entry for each of its orders or cancels. */
 export interface PlacedAll extends Settled, ActionResult {}
 
-/** The reasons why an action is not sent. */
-export type SignFailure = ActionBuilder.BuildFailure | NonceAhead | NonceStoreUnavailable
+/** The errors after which nothing was sent to the venue. */
+const notSentReasons = [
+  UnknownAsset,
+  MsgPackUnencodable,
+  UnsignableAction,
+  SignerMismatch,
+  SignerUnavailable,
+  NonceAhead,
+  NonceStoreUnavailable,
+  ...ServedExchangeFailure.members
+] as const
 
 /**
- * The reasons why an action has no result. Only `StillUnknown` means that the action may have taken effect: do not sign
- * it again before you know its outcome.
+ * The action was not sent to the venue: `reason` is the error of the signer, of a lookup, or of the gateway, such as
+ * `UnknownAsset`, `PolicyViolation` or `UpstreamRateLimited`. `group` indicates what to do.
  */
-export type SendFailure = Exclude<SubmitFailure, OutcomeUnknown> | StillUnknown
+export class NotSent extends Schema.TaggedError<NotSent>()("NotSent", { reason: Schema.Union(notSentReasons) }) {
+  override get message() {
+    return `Not sent: ${this.reason.message}`
+  }
+  /** The error group of `reason`. */
+  get group() {
+    return this.reason.group
+  }
+}
 
-/** The errors of a call that places or cancels orders. */
-export type OrderFailure = SendFailure | SignFailure | CallFailure | UnknownAsset
+/**
+ * The errors of a call that places or cancels orders: nothing was sent, the venue refused the action, or the outcome is
+ * unknown. After `StillUnknown`, do not sign the action again before you know its outcome.
+ */
+export type OrderFailure = NotSent | ActionRejected | StillUnknown
 
 /** Builds a signed action for a nonce. */
-export type Build<E = never> = (nonce: number) => Effect.Effect<AnySignedAction, E, Signer | Venue>
+export type Build = (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer | Venue>
 
 /**
  * Places and cancels orders for the signer of the program.
@@ -147,10 +176,7 @@ export class Orders extends Context.Service<Orders, {
   /** Cancels an order. Fails with `ActionRejected` if the venue refuses, for example because the order is filled. */
   readonly cancel: (order: OpenOrder, options?: Options) => Effect.Effect<Placed, OrderFailure>
   /** Signs an action of any type with the next nonce, sends it once, and determines the outcome of a lost response. */
-  readonly send: <E>(build: Build<E>, options?: Pick<Options, "wait">) => Effect.Effect<
-    PlacedAll,
-    E | SendFailure | NonceAhead | NonceStoreUnavailable
-  >
+  readonly send: (build: Build, options?: Pick<Options, "wait">) => Effect.Effect<PlacedAll, OrderFailure>
 }>()("@trigate/signing/Orders") {}
 
 /** Generates a client order ID, so that the outcome can be looked up after a lost response. */
@@ -183,6 +209,9 @@ const dexRequest = (coin: string): { readonly dex?: string } => {
 
 /** The default wait for an action without client order IDs, which cannot be looked up at the venue. */
 const withoutCloid = "1 second"
+
+const notSent = <E extends NotSent["reason"] | UpstreamError | RequestError>(error: E) =>
+  new NotSent({ reason: unwrapReason<NotSent["reason"] | UpstreamError | RequestError>(error) })
 
 const notShown: ActionEntry = {
   _tag: "Unrecognised",
@@ -237,14 +266,24 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
     return { ...settledWith(shown), signer, nonce, settledBy: "resend" as const }
   })
 
-  const sendLegs = <E>(build: Build<E>, legs: number, wait: Duration.Input) =>
-    Effect.gen(function*() {
-      const signed = yield* Effect.provide(signNext(build), context)
+  const sendLegs = Effect.fnUntraced(
+    function*(build: Build, legs: number, wait: Duration.Input): Effect.fn.Return<PlacedAll, OrderFailure> {
+      const signed = yield* Effect.mapError(Effect.provide(signNext(build), context), notSent)
+      const { nonce } = signed
       return yield* submit(signed).pipe(
-        Effect.map((result): PlacedAll => ({ ...result, signer, nonce: signed.nonce, settledBy: "response" })),
-        Effect.catchTag("OutcomeUnknown", () => settle(signed, legs, wait))
+        Effect.map((result): PlacedAll => ({ ...result, signer, nonce, settledBy: "response" })),
+        Effect.catch((error): Effect.Effect<PlacedAll, OrderFailure> => {
+          if (error._tag === "ActionRejected") return Effect.fail(error)
+          if (error._tag === "OutcomeUnknown") return settle(signed, legs, wait)
+          const reason = unwrapReason(error)
+          // an earlier action has this nonce: whether this one took effect is not known
+          return reason._tag === "NonceAlreadyUsed"
+            ? Effect.fail(stillUnknown({ upstream: "gateway", signer, nonce })(reason))
+            : Effect.fail(new NotSent({ reason }))
+        })
       )
-    })
+    }
+  )
 
   const toOrder = Effect.fnUntraced(function*({ coin, priceInQuote, slippagePercent = 5, ...terms }: NewOrder) {
     const asset = yield* findAsset(info, coin)
@@ -273,7 +312,8 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
 
   const placeAll: Orders["Service"]["placeAll"] = Effect.fnUntraced(
     function*(orders, { builderFee, grouping, wait = "10 seconds", ...options } = {}) {
-      const placement = { orders: yield* Effect.forEach(orders, toOrder), builderFee, grouping }
+      const named = yield* Effect.mapError(Effect.forEach(orders, toOrder), notSent)
+      const placement = { orders: named, builderFee, grouping }
       return yield* sendLegs(
         (nonce) => ActionBuilder.placeOrders(placement, { ...options, nonce }),
         orders.length,
@@ -291,7 +331,7 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
     placeAll: Effect.fn("Orders.placeAll")(placeAll),
     place: Effect.fn("Orders.place")((order, options) => one(placeAll([order], options))),
     cancel: Effect.fn("Orders.cancel")(function*({ cloid, coin, oid }, { wait = withoutCloid, ...options } = {}) {
-      const { id: asset } = yield* findAsset(info, coin)
+      const { id: asset } = yield* Effect.mapError(findAsset(info, coin), notSent)
       return yield* one(sendLegs(
         (nonce) =>
           cloid === undefined

@@ -1,10 +1,10 @@
 /** `Orders` over scripted calls: the action that is signed, and the result for each outcome of a lost response. */
 import { assert, describe, it } from "@effect/vitest"
-import { type AnySignedAction, resendAdvice } from "@trigate/domain/actions/Action"
+import { type AnySignedAction, resendAdvice, type SubmitFailure } from "@trigate/domain/actions/Action"
 import { ActionRejected, type ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { type Resolution, stillUnknown } from "@trigate/domain/actions/Resolution"
-import { ActionNotFound, OutcomeUnknown } from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Orders from "@trigate/signing/Orders"
 import * as Signer from "@trigate/signing/Signer"
@@ -12,6 +12,7 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 
@@ -27,7 +28,7 @@ const accepted = (...entries: ActionResult["entries"]): ActionResult => ({
   entries
 })
 
-const lost = new OutcomeUnknown({ upstream: "trading-api", advice: resendAdvice })
+const lost = new GatewayError.OutcomeUnknown({ upstream: "trading-api", advice: resendAdvice })
 
 const unlisted = Effect.die(new Error("not part of these tests"))
 
@@ -46,7 +47,7 @@ const info: Orders.Calls["info"] = {
 }
 
 interface Script {
-  readonly submit?: Effect.Effect<ActionResult, OutcomeUnknown | ActionRejected>
+  readonly submit?: Effect.Effect<ActionResult, SubmitFailure>
   readonly resolve?: Effect.Effect<Resolution, ReturnType<ReturnType<typeof stillUnknown>>>
   readonly records?: ReadonlyArray<ActionRecord["state"] | Pick<ActionRecord, "state" | "settled">>
 }
@@ -73,7 +74,7 @@ const scripted = ({ records = [], resolve = unlisted, submit = Effect.succeed(ac
         const nonce = bodies[0]?.nonce ?? 0
         assert.deepStrictEqual(reference, { signer, nonce })
         const next = left.shift()
-        if (next === undefined) return new ActionNotFound({ detail: "not sent" })
+        if (next === undefined) return new GatewayError.ActionNotFound({ detail: "not sent" })
         const state = typeof next === "string" ? { state: next } : next
         return Effect.succeed({ id: "0x1", nonce, ...state })
       }
@@ -132,11 +133,17 @@ describe("the action", () => {
       ])
     }).pipe(provide))
 
-  it.effect("is not sent for an unknown coin", () =>
+  it.effect("is not sent for an unknown coin or a malformed price", () =>
     Effect.gen(function*() {
       const { orders, sent } = yield* scripted({})
-      const { message } = yield* Effect.flip(orders.place({ ...limit, coin: "ETHX" }))
-      assert.strictEqual(message, `Unknown coin "ETHX": did you mean "ETH"?`)
+      const error = yield* Effect.flip(orders.place({ ...limit, coin: "ETHX" }))
+      assert.instanceOf(error, Orders.NotSent)
+      assert.strictEqual(error.reason._tag, "UnknownAsset")
+      assert.strictEqual(error.message, `Not sent: Unknown coin "ETHX": did you mean "ETH"?`)
+      assert.deepStrictEqual(sent, [])
+      const shape = yield* Effect.flip(orders.place({ ...limit, priceInQuote: "1e3" }))
+      assert(shape._tag === "NotSent" && shape.reason._tag === "UnsignableAction")
+      assert.deepStrictEqual(shape.reason.path, ["orders", 0, "priceInQuote"])
       assert.deepStrictEqual(sent, [])
     }).pipe(provide))
 })
@@ -210,6 +217,19 @@ describe("a lost response", () => {
         assert.strictEqual(error.reason, reason)
       }).pipe(provide))
   }
+
+  it.effect("is not assumed after a refusal by the gateway; a used nonce shows no outcome", () =>
+    Effect.gen(function*() {
+      const refused = (reason: GatewayError.RequestReason) =>
+        scripted({ submit: new GatewayError.RequestError({ reason }) }).pipe(
+          Effect.flatMap(({ orders }) => Effect.flip(orders.place(limit))),
+          Effect.map((error) => ["reason" in error && Predicate.isTagged(error.reason, reason._tag), error._tag])
+        )
+      const policy = new GatewayError.PolicyViolation({ rule: "orderNotional", detail: "too large" })
+      const used = new GatewayError.NonceAlreadyUsed({ nonce: 1, signer, detail: "used" })
+      assert.deepStrictEqual(yield* refused(policy), [true, "NotSent"])
+      assert.deepStrictEqual(yield* refused(used), [true, "StillUnknown"])
+    }).pipe(provide))
 
   it.effect("fails with StillUnknown if nothing shows the outcome", () =>
     Effect.gen(function*() {

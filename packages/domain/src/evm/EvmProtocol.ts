@@ -698,6 +698,47 @@ export const makeMethod = <
   }
 }
 
+/** The hash of a transaction. */
+export type TransactionHash = Json.Hash
+
+/** A signed transaction. */
+export interface SignedTransaction {
+  readonly transaction: Json.Data
+}
+
+type SendOperation<Failures extends ReadonlyArray<Operation.AnyCodec>> =
+  & Pick<ReturnType<typeof EvmMethods.rawTransaction>, "request" | "response">
+  & Operation.OnceOperation<string, Operation.AnyCodec, Operation.AnyCodec, Failures>
+
+/**
+ * Makes the typed method that sends a signed transaction at most once. Returns the hash of the transaction; `label` is
+ * the upstream's label.
+ */
+export const makeSend = <const Failures extends ReadonlyArray<Operation.AnyCodec>>(
+  operation: SendOperation<Failures>
+) => {
+  const write = Operation.encodeRequest(operation.request, ["params"])
+  const read = makeReader<Operation.AnyCodec, Operation.AnyCodec, Failures>(operation)
+  const decodeHash = Operation.decodeJson(operation.response)
+  // the node accepted the transaction, or it did not: a malformed hash does not show which
+  const toUnknown = ({ message, upstream }: GatewayError.UpstreamMalformed) =>
+    new GatewayError.OutcomeUnknown({ upstream, advice: EvmMethods.transactionAdvice, detail: message })
+  return <E, R>(
+    service: string,
+    label: string,
+    ask: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcAnswer, E, R>
+  ) =>
+    Effect.fn(`${service}.${operation.name}`)(
+      function*({ transaction }: SignedTransaction) {
+        const params = yield* write([transaction])
+        const answer = yield* ask({ operation, params })
+        if (answer._tag === "Result") return yield* Effect.mapError(decodeHash(label, answer.result), toUnknown)
+        return yield* Effect.flatMap(read(label, answer), () => Effect.die(new Error("An error has no result")))
+      },
+      Effect.mapError(GatewayError.wrapReason)
+    )
+}
+
 /** Makes a typed method for each operation of a table. Refuses unsupported blocks before anything is sent. */
 export const makeMethods = <Operations extends { readonly [name: string]: Operation.ReadOperation }>(
   operations: Operations,

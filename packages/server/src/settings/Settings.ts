@@ -17,7 +17,6 @@ import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSe
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
@@ -503,9 +502,3 @@ export const toEventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Setting
   accounts: watchAccounts.map(lowerCase),
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
-
-/** Returns the WebSocket URLs of the official API: `wss://host/ws` for `https://host`. */
-export const toAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
-  Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
-    Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
-  )
