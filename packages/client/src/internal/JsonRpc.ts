@@ -36,12 +36,7 @@ export const sendAt = (
   signed: EvmProtocol.SignedTransaction
 ) => Effect.Effect<EvmProtocol.TransactionHash, CallFailure | OutcomeUnknown, Connection> => {
   const { advice } = operation
-  return EvmProtocol.makeSend({
-    ...served(operation),
-    advice,
-    request: operation.request,
-    response: operation.response
-  })(
+  return EvmProtocol.makeSend(operation, true)(
     "GatewayClient",
     nodeLabels[chain],
     Effect.fnUntraced(function*(call) {

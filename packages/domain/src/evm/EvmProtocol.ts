@@ -706,19 +706,22 @@ export interface SignedTransaction {
   readonly transaction: Json.Data
 }
 
-type SendOperation<Failures extends ReadonlyArray<Operation.AnyCodec>> =
-  & Pick<ReturnType<typeof EvmMethods.rawTransaction>, "request" | "response">
-  & Operation.OnceOperation<string, Operation.AnyCodec, Operation.AnyCodec, Failures>
+/** The codes with which nodes refuse a transaction, such as one whose nonce is too low (EIP-1474). */
+const refusals: ReadonlySet<number> = new Set([-32000, -32003])
+
+/** The errors of a node or of a gateway in response to a transaction. */
+type SendFailure = GatewayError.OutcomeUnknown | GatewayError.PolicyViolation | GatewayError.ServedFailure
 
 /**
  * Makes the typed method that sends a signed transaction at most once. Returns the hash of the transaction; `label` is
- * the upstream's label.
+ * the upstream's label. For a gateway's client (`isClient`), the errors with which a gateway refuses its caller are
+ * decoded too.
  */
-export const makeSend = <const Failures extends ReadonlyArray<Operation.AnyCodec>>(
-  operation: SendOperation<Failures>
-) => {
+export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>, isClient = false) => {
   const write = Operation.encodeRequest(operation.request, ["params"])
-  const read = makeReader<Operation.AnyCodec, Operation.AnyCodec, Failures>(operation)
+  const read: (upstream: string, answer: RpcAnswer) => Effect.Effect<Json.Hash, SendFailure> = isClient
+    ? makeReader({ ...operation, failures: [...operation.failures, ...GatewayError.callerFailures] })
+    : makeReader(operation)
   const decodeHash = Operation.decodeJson(operation.response)
   // the node accepted the transaction, or it did not: a malformed hash does not show which
   const toUnknown = ({ message, upstream }: GatewayError.UpstreamMalformed) =>
@@ -733,7 +736,18 @@ export const makeSend = <const Failures extends ReadonlyArray<Operation.AnyCodec
         const params = yield* write([transaction])
         const answer = yield* ask({ operation, params })
         if (answer._tag === "Result") return yield* Effect.mapError(decodeHash(label, answer.result), toUnknown)
-        return yield* Effect.flatMap(read(label, answer), () => Effect.die(new Error("An error has no result")))
+        const { code, error, message } = answer
+        if (refusals.has(code)) return yield* Operation.invalidRequest([{ path: ["params", 0], message }])
+        // an internal error without an error of a gateway does not show whether the node accepted the transaction
+        const isOpen = member(error.valueOrUndefined, "data") === undefined
+        return yield* Effect.mapError(read(label, answer), (failure) =>
+          isOpen && failure._tag === "UpstreamUnavailable"
+            ? new GatewayError.OutcomeUnknown({
+              upstream: label,
+              advice: EvmMethods.transactionAdvice,
+              detail: message
+            })
+            : failure)
       },
       Effect.mapError(GatewayError.wrapReason)
     )
