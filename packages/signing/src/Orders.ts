@@ -210,8 +210,8 @@ const dexRequest = (coin: string): { readonly dex?: string } => {
 /** The default wait for an action without client order IDs, which cannot be looked up at the venue. */
 const withoutCloid = "1 second"
 
-const notSent = <E extends NotSent["reason"] | UpstreamError | RequestError>(error: E) =>
-  new NotSent({ reason: unwrapReason<NotSent["reason"] | UpstreamError | RequestError>(error) })
+const notSent = (error: NotSent["reason"] | UpstreamError | RequestError) =>
+  new NotSent({ reason: unwrapReason(error) })
 
 const notShown: ActionEntry = {
   _tag: "Unrecognised",

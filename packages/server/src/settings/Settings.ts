@@ -11,7 +11,6 @@ import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { families } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Setting from "@trigate/domain/unstable/Setting"
-import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
 import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
 import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
@@ -20,6 +19,7 @@ import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
+import { settings as sandbox } from "./SandboxSettings.ts"
 
 // OpenTelemetry uses `true` and `false` where Trigate's settings use `on` and `off`; a settings file can contain either
 const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
