@@ -1,11 +1,9 @@
 /** The blocks that no test runs as they stand: `path: first line (reason)`, as the documents excuse them. */
 export const notRun: ReadonlyArray<string> = [
+  "README.md: -const exchange = new hyperliquid({ walletAddress, privateKey }) (only read)",
   "README.md: git clone https://github.com/trigate/trigate.git && cd trigate (every test starts a gateway)",
-  "README.md: Trigate listens on http://127.0.0.1:8080 (sandbox), ready after … ms (… ms of processor time) (the times are those of " +
-  "one start)",
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
-  "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
   "examples/bot-test/README.md: npx vitest run examples/bot-test (npm test runs these tests)",
   "docs/tutorial.md: git clone https://github.com/trigate/trigate.git && cd trigate && npm ci && npx trigate sandbox (it serves until it is " +
   "stopped)",
