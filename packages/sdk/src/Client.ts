@@ -219,10 +219,11 @@ const makeOrders = (
  * import { createClient } from "@trigate/sdk"
  *
  * const privateKey = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
- * await using trigate = createClient({ baseUrl: "http://localhost:8080", privateKey })
+ * const trigate = createClient({ baseUrl: "http://localhost:8080", privateKey })
  *
  * const order = await trigate.orders.place({ coin: "ETH", side: "buy", sizeInBase: "0.2", priceInQuote: "1100.5" })
  * console.log(order._tag)
+ * await trigate.close()
  * ```
  * ```text
  * Resting

@@ -112,7 +112,7 @@ describe("errors", () => {
 
   it.live("name a gateway that does not respond", () =>
     Effect.promise(async () => {
-      await using trigate = createClient({ baseUrl: "http://127.0.0.1:9" })
+      const trigate = createClient({ baseUrl: "http://127.0.0.1:9" })
       const error = await rejection(trigate.info.allMids())
       const tags: ReadonlyArray<ClientError["_tag"]> = ["UpstreamUnavailable"]
       assert.isTrue(tags.some((tag) => isError(error, tag)))

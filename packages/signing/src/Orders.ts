@@ -140,7 +140,7 @@ export type Build = (nonce: number) => Effect.Effect<AnySignedAction, ActionBuil
  * @category services
  * @example
  * ```ts
- * import { NonceSource, Signer } from "@trigate/signing"
+ * import { Signer } from "@trigate/signing"
  * import { Orders, Trading } from "@trigate/trading"
  * import { Console, Effect, Layer, Redacted } from "effect"
  *
