@@ -18,10 +18,11 @@ import {
 import type { UserRole } from "@trigate/domain/info/Account"
 import { type Asset, type AssetQueries, findAsset, parseDex, unknownAsset } from "@trigate/domain/info/Market"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as ActionBuilder from "./actions/ActionBuilder.ts"
 import { MsgPackUnencodable, UnsignableAction } from "./actions/ActionHash.ts"
@@ -231,8 +232,16 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
 
   /** Returns the result of an action if the gateway knows it. Fails if the action can no longer take effect. */
   const known = Effect.fnUntraced(function*(nonce: number, wait: Duration.Input) {
+    const asked = outcome({ signer, nonce }, { wait }).pipe(
+      // the gateway may restart, but an action that it did not send has no record
+      Effect.retry({
+        while: (error) => error._tag === "UpstreamError",
+        times: Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))),
+        schedule: Schedule.spaced("1 second")
+      })
+    )
     // without a record, only a resend shows the outcome
-    const record = Option.getOrUndefined(yield* Effect.option(outcome({ signer, nonce }, { wait })))
+    const record = Option.getOrUndefined(yield* Effect.option(asked))
     switch (record?.state) {
       case "accepted":
         return Option.fromUndefinedOr(record.settled?.entries)

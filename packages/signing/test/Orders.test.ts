@@ -11,6 +11,7 @@ import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
@@ -29,6 +30,8 @@ const accepted = (...entries: ActionResult["entries"]): ActionResult => ({
 })
 
 const lost = new GatewayError.OutcomeUnknown({ upstream: "trading-api", advice: resendAdvice })
+
+const unreachable = new GatewayError.UpstreamUnavailable({ upstream: "gateway", attempts: 1 })
 
 const unlisted = Effect.die(new Error("not part of these tests"))
 
@@ -49,7 +52,7 @@ const info: Orders.Calls["info"] = {
 interface Script {
   readonly submit?: Effect.Effect<ActionResult, SubmitFailure>
   readonly resolve?: Effect.Effect<Resolution, ReturnType<ReturnType<typeof stillUnknown>>>
-  readonly records?: ReadonlyArray<ActionRecord["state"] | Pick<ActionRecord, "state" | "settled">>
+  readonly records?: ReadonlyArray<"unreachable" | ActionRecord["state"] | Pick<ActionRecord, "state" | "settled">>
 }
 
 /** Makes `Orders` over the script. `sent` has each call that sends something or waits. */
@@ -69,15 +72,17 @@ const scripted = ({ records = [], resolve = unlisted, submit = Effect.succeed(ac
         sent.push(["resolve", body === bodies[0]])
         return resolve
       },
-      outcome: (reference, { wait }) => {
-        sent.push(["outcome", Duration.toMillis(wait)])
-        const nonce = bodies[0]?.nonce ?? 0
-        assert.deepStrictEqual(reference, { signer, nonce })
-        const next = left.shift()
-        if (next === undefined) return new GatewayError.ActionNotFound({ detail: "not sent" })
-        const state = typeof next === "string" ? { state: next } : next
-        return Effect.succeed({ id: "0x1", nonce, ...state })
-      }
+      outcome: (reference, { wait }) =>
+        Effect.suspend(() => {
+          sent.push(["outcome", Duration.toMillis(wait)])
+          const nonce = bodies[0]?.nonce ?? 0
+          assert.deepStrictEqual(reference, { signer, nonce })
+          const next = left.shift()
+          if (next === undefined) return new GatewayError.ActionNotFound({ detail: "not sent" })
+          if (next === "unreachable") return new GatewayError.UpstreamError({ reason: unreachable })
+          const state = typeof next === "string" ? { state: next } : next
+          return Effect.succeed({ id: "0x1", nonce, ...state })
+        })
     })
     return { orders, sent, bodies }
   })
@@ -177,6 +182,16 @@ describe("a lost response", () => {
       const placed = yield* orders.place(limit)
       assert.deepStrictEqual([placed._tag, placed.settledBy], ["Resting", "venueState"])
       assert.deepStrictEqual(sent, [["submit", "order"], ["outcome", 10_000]])
+    }).pipe(provide))
+
+  it.effect("has the outcome that a gateway shows after its restart", () =>
+    Effect.gen(function*() {
+      const records = ["unreachable", "unreachable", { state: "accepted", settled }] as const
+      const { orders, sent } = yield* scripted({ submit: lost, records })
+      const placing = yield* Effect.forkChild(orders.place(limit))
+      while (placing.pollUnsafe() === undefined) yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(placing)).settledBy, "venueState")
+      assert.deepStrictEqual(sent, [["submit", "order"], ["outcome", 10_000], ["outcome", 10_000], ["outcome", 10_000]])
     }).pipe(provide))
 
   it.effect("has the outcome of the identical bytes that are sent again", () =>
