@@ -18,10 +18,13 @@ const method = callAt(Paths.evm, EvmOperations.serving.chain)
  *
  * const program = Evm.sendRawTransaction({ transaction: "0x02" }).pipe(
  *   Effect.flatMap(Console.log),
- *   Effect.catchTag("UpstreamError", ({ reason }) => Console.log(reason._tag))
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
  * )
  *
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
  * ```
  */
 export const sendRawTransaction = sendAt(Paths.evm, EvmOperations.serving.chain, EvmOperations.sendRawTransaction)

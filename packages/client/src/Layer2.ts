@@ -18,10 +18,13 @@ const method = callAt(Paths.layer2, Layer2Operations.serving.chain)
  *
  * const program = Layer2.sendRawTransaction({ transaction: "0x02" }).pipe(
  *   Effect.flatMap(Console.log),
- *   Effect.catchTag("UpstreamError", ({ reason }) => Console.log(reason._tag))
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
  * )
  *
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
  * ```
  */
 export const sendRawTransaction = sendAt(Paths.layer2, Layer2Operations.serving.chain, Layer2Operations.sendRawTransaction)

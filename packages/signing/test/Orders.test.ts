@@ -73,7 +73,7 @@ const scripted = ({ records = [], resolve = unlisted, submit = Effect.succeed(ac
         return resolve
       },
       outcome: (reference, { wait }) =>
-        Effect.suspend(() => {
+        Effect.suspend((): ReturnType<Orders.Calls["outcome"]> => {
           sent.push(["outcome", Duration.toMillis(wait)])
           const nonce = bodies[0]?.nonce ?? 0
           assert.deepStrictEqual(reference, { signer, nonce })
