@@ -69,7 +69,7 @@ const calls = (
 const joined: ReadonlyMap<string, string> = new Map([["EvmReads", "EvmMethods"], ["EvmOperations", "EvmProtocol"]])
 
 /** The call that sends a signed transaction. */
-const sendCall = (group: string, path: string, declared: string): string =>
+const sendCall = (group: string, declared: string): string =>
   [
     "/**",
     ` * Sends a signed transaction once, and returns its hash. Fails with \`OutcomeUnknown\` if the response is lost.`,
@@ -92,7 +92,7 @@ const sendCall = (group: string, path: string, declared: string): string =>
     " * InvalidRequest",
     " * ```",
     " */",
-    `export const sendRawTransaction = sendAt(Paths.${path}, ${declared}.serving.chain, ${declared}.sendRawTransaction)`
+    `export const sendRawTransaction = send(${declared}.sendRawTransaction)`
   ].join("\n")
 
 const evmCalls = (
@@ -110,8 +110,9 @@ const evmCalls = (
       .map(({ from, name }) => `import * as ${name} from "${from}"`),
     `import { callAt, sendAt } from "./internal/JsonRpc.ts"`
   ], [
-    `const method = callAt(Paths.${path}, ${declared}.serving.chain)`,
-    sendCall(group, path, declared),
+    `const method = callAt(Paths.${path}, ${declared}.serving.chain)\n` +
+    `const send = sendAt(Paths.${path}, ${declared}.serving.chain)`,
+    sendCall(group, declared),
     ...calls(
       group,
       operations,

@@ -5,6 +5,7 @@ import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import { callAt, sendAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.evm, EvmOperations.serving.chain)
+const send = sendAt(Paths.evm, EvmOperations.serving.chain)
 
 /**
  * Sends a signed transaction once, and returns its hash. Fails with `OutcomeUnknown` if the response is lost.
@@ -27,7 +28,7 @@ const method = callAt(Paths.evm, EvmOperations.serving.chain)
  * InvalidRequest
  * ```
  */
-export const sendRawTransaction = sendAt(Paths.evm, EvmOperations.serving.chain, EvmOperations.sendRawTransaction)
+export const sendRawTransaction = send(EvmOperations.sendRawTransaction)
 
 /**
  * Number of the newest block.

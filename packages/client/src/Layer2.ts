@@ -5,6 +5,7 @@ import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import { callAt, sendAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.layer2, Layer2Operations.serving.chain)
+const send = sendAt(Paths.layer2, Layer2Operations.serving.chain)
 
 /**
  * Sends a signed transaction once, and returns its hash. Fails with `OutcomeUnknown` if the response is lost.
@@ -27,7 +28,7 @@ const method = callAt(Paths.layer2, Layer2Operations.serving.chain)
  * InvalidRequest
  * ```
  */
-export const sendRawTransaction = sendAt(Paths.layer2, Layer2Operations.serving.chain, Layer2Operations.sendRawTransaction)
+export const sendRawTransaction = send(Layer2Operations.sendRawTransaction)
 
 /**
  * Number of the newest block.

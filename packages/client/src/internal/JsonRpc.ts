@@ -25,12 +25,11 @@ export const callAt = (path: string, chain: Chain) =>
   )
 
 /**
- * Returns the client method that sends a signed transaction once, to `path` of the gateway, which leads to the nodes of
+ * Returns a function that makes the client method that sends a signed transaction once, to `path` of the gateway, which leads to the nodes of
  * `chain`. Fails with `OutcomeUnknown` if the connection breaks, or if the response is not JSON-RPC.
  */
-export const sendAt = (
-  path: string,
-  chain: Chain,
+export const sendAt = (path: string, chain: Chain) =>
+(
   operation: typeof EvmProtocol.sendRawTransaction
 ): (
   signed: EvmProtocol.SignedTransaction
