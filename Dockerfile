@@ -5,8 +5,11 @@ ARG NODE_VERSION=24.21.0
 
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /build
-COPY . .
+# the manifests alone: a change of the sources uses the installed modules of the layer
+COPY .npmrc package.json package-lock.json ./
+COPY --parents packages/*/package.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci
+COPY . .
 RUN npm run build
 RUN npm pack --ignore-scripts --pack-destination /tmp ./packages/trigate/build
 RUN npm install --prefix /opt/trigate --omit=dev --ignore-scripts --no-package-lock /tmp/trigate-*.tgz

@@ -37,6 +37,10 @@ export const table: Readonly<Record<string, Package>> = {
   callers: { arrows: ["domain", "stores"], codecs: ["@noble/hashes"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
+  // the client for programs without Effect: the client and the signing, behind promises
+  sdk: { arrows: ["client", "domain", "signing"] },
+  // all chains of one process in one layer
+  chains: { arrows: ["layer2", "signing", "tokens", "trading"] },
   // a page in a browser, which the server carries as it was built
   console: {
     arrows: ["api", "client", "domain", "signing"],

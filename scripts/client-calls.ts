@@ -68,6 +68,33 @@ const calls = (
 /** The modules that declare the calls of an EVM chain, where the name of a call's group is not that of its module. */
 const joined: ReadonlyMap<string, string> = new Map([["EvmReads", "EvmMethods"], ["EvmOperations", "EvmProtocol"]])
 
+/** The call that sends a signed transaction. */
+const sendCall = (group: string, declared: string): string =>
+  [
+    "/**",
+    ` * Sends a signed transaction once, and returns its hash. Fails with \`OutcomeUnknown\` if the response is lost.`,
+    " *",
+    " * @since 0.1.0",
+    " * @category calls",
+    " * @example",
+    " * ```ts",
+    ` * import { Connection, ${group} } from "@trigate/client"`,
+    ` * import { Console, Effect } from "effect"`,
+    " *",
+    ` * const program = ${group}.sendRawTransaction({ transaction: "0x02" }).pipe(`,
+    ` *   Effect.flatMap(Console.log),`,
+    ` *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))`,
+    " * )",
+    " *",
+    ` * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))`,
+    " * ```",
+    " * ```text",
+    " * InvalidRequest",
+    " * ```",
+    " */",
+    `export const sendRawTransaction = send(${declared}.sendRawTransaction)`
+  ].join("\n")
+
 const evmCalls = (
   title: string,
   group: string,
@@ -81,9 +108,11 @@ const evmCalls = (
       .map((name) => ({ name, from: specifierOf("domain", `evm/${joined.get(name) ?? name}`) }))
       .toSorted((one, other) => one.from < other.from ? -1 : 1)
       .map(({ from, name }) => `import * as ${name} from "${from}"`),
-    `import { callAt } from "./internal/JsonRpc.ts"`
+    `import { callAt, sendAt } from "./internal/JsonRpc.ts"`
   ], [
-    `const method = callAt(Paths.${path}, ${declared}.serving.chain)`,
+    `const method = callAt(Paths.${path}, ${declared}.serving.chain)\n` +
+    `const send = sendAt(Paths.${path}, ${declared}.serving.chain)`,
+    sendCall(group, declared),
     ...calls(
       group,
       operations,

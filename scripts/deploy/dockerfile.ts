@@ -112,18 +112,21 @@ export const build = (text: string, { context, instead, say, tree }: Options): S
   }
 
   const copy = (instruction: Copy): void => {
-    const [from = "", to = "", ...more] = instruction.getArguments().map((argument) => argument.getValue())
-    if (more.length > 0) throw new Error("A COPY step has one source here")
+    const paths = instruction.getArguments().map((argument) => argument.getValue())
+    const sources = paths.slice(0, -1)
+    const [from = ""] = sources
+    const to = paths.at(-1) ?? ""
     const flags = new Map(instruction.getFlags().map((flag) => [flag.getName(), flag.getValue()]))
     const other = flags.get("from")
     const target = at(to)
     if (other === undefined || other === null) {
-      const files = filesOf(context, fs.readFileSync(path.join(context, ".dockerignore"), "utf8"))
-      for (const file of files.filter((file) => from === "." || file === from || file.startsWith(`${from}/`))) {
-        fs.cpSync(path.join(context, file), path.join(target, file))
-      }
-      say(`COPY ${from} ${to}: ${files.length} files`)
+      const files = filesOf(context, fs.readFileSync(path.join(context, ".dockerignore"), "utf8")).filter((file) =>
+        sources.some((source) => source === "." || file.startsWith(`${source}/`) || path.matchesGlob(file, source))
+      )
+      for (const file of files) fs.cpSync(path.join(context, file), path.join(target, file))
+      say(`COPY ${sources.join(" ")} ${to}: ${files.length} files`)
     } else {
+      if (sources.length > 1) throw new Error("A COPY step from a stage has one source here")
       fs.cpSync(path.join(stages.get(other) ?? "", from), target, { recursive: true, verbatimSymlinks: true })
       say(`COPY ${from} ${to}: from the stage ${other}`)
     }

@@ -140,6 +140,17 @@ const writeBlocks = (): ReadonlyArray<string> =>
     })
   })
 
+/** The programs of the folder `consumer`. */
+const programs = [
+  "bars.ts",
+  "effect.ts",
+  "order.ts",
+  "orders.ts",
+  "page.ts",
+  "promise.ts",
+  "swapped.test.ts"
+]
+
 const compilers = ["typescript", "typescript-5"]
 const resolutions = [["nodenext", "nodenext"], ["esnext", "bundler"]] as const
 
@@ -162,7 +173,7 @@ const compile = Effect.gen(function*() {
             allowImportingTsExtensions: true,
             types: ["node"]
           },
-          files: ["all.ts", "bars.ts", "order.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
+          files: ["all.ts", ...programs, ...blocks]
         })
       )
       yield* runBeside(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", project], app)
@@ -237,10 +248,14 @@ const importsOf = (file: string): readonly [all: number, ours: number] => {
 const embed = (gateway: string): string => {
   equal("the imports that read bars", importsOf("bars.ts"), [2, 1])
   equal("the imports that place an order", importsOf("order.ts"), [3, 2])
+  equal("the imports of a bot with promises", importsOf("promise.ts"), [1, 1])
   const printed = (file: string) => run(process.execPath, [file, gateway], app).trim().split("\n")
   equal("the bars", printed("bars.ts"), ["bars", "bars"])
   equal("the orders", printed("order.ts"), ["Resting", "Resting"])
-  return "bars in 2 imports, a signed order in 3 from 2 packages, over undici and over fetch"
+  const bot = ["Filled response", "0.05 ETH"]
+  equal("the bot with promises", printed("promise.ts"), bot)
+  equal("the bot with Effect", printed("effect.ts"), bot)
+  return "bars in 2 imports, a signed order in 3 from 2 packages, over undici and over fetch; a bot in 1 import"
 }
 
 /**

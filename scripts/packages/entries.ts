@@ -52,9 +52,12 @@ const entryOf = (name: string, folder: string): string => {
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`
 }
 
+/** Their entry modules are written by hand: they export functions and services, for programs with a single import. */
+const writtenByHand: ReadonlySet<string> = new Set(["chains", "sdk"])
+
 /** The text of each entry module, by its path in the repository; a package without public modules has none. */
 export const entryModules: ReadonlyMap<string, string> = new Map(
   libraries
-    .filter(([, folder]) => modulesOf(folder).length > 0)
+    .filter(([name, folder]) => !writtenByHand.has(name) && modulesOf(folder).length > 0)
     .map(([name, folder]) => [path.relative(root, path.join(folder, "src/index.ts")), entryOf(name, folder)])
 )

@@ -1,11 +1,9 @@
 /** The blocks that no test runs as they stand: `path: first line (reason)`, as the documents excuse them. */
 export const notRun: ReadonlyArray<string> = [
+  "README.md: -const exchange = new hyperliquid({ walletAddress, privateKey }) (only read)",
   "README.md: git clone https://github.com/trigate/trigate.git && cd trigate (every test starts a gateway)",
-  "README.md: Trigate listens on http://127.0.0.1:8080 (sandbox), ready after … ms (… ms of processor time) (the times are those of " +
-  "one start)",
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
-  "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
   "examples/bot-test/README.md: npx vitest run examples/bot-test (npm test runs these tests)",
   "docs/tutorial.md: git clone https://github.com/trigate/trigate.git && cd trigate && npm ci && npx trigate sandbox (it serves until it is " +
   "stopped)",
@@ -30,7 +28,7 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/deploy.md: cp deploy/trigate.env.example deploy/kubernetes/trigate.env (it takes a cluster)",
   "docs/guides/observability.md: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 OTEL_SERVICE_NAME=trigate-eu npx trigate " +
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
-  "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
+  "docs/guides/embed.md: npm install @trigate/chains @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
   "docs/guides/simulate.md: npm run simulate -- --seeds 20 (the tests of test/simulation run the same scenario)",
   "docs/guides/simulate.md: seed 4, digest 0929ddad, 26013 steps, 134.5 s simulated (the output of a mutant)",

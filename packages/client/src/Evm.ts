@@ -2,9 +2,33 @@
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import { callAt } from "./internal/JsonRpc.ts"
+import { callAt, sendAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.evm, EvmOperations.serving.chain)
+const send = sendAt(Paths.evm, EvmOperations.serving.chain)
+
+/**
+ * Sends a signed transaction once, and returns its hash. Fails with `OutcomeUnknown` if the response is lost.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Evm.sendRawTransaction({ transaction: "0x02" }).pipe(
+ *   Effect.flatMap(Console.log),
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
+ * ```
+ */
+export const sendRawTransaction = send(EvmOperations.sendRawTransaction)
 
 /**
  * Number of the newest block.
@@ -119,6 +143,44 @@ export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
  * ```
  */
 export const call = method(EvmReads.call(EvmOperations.serving))
+
+/**
+ * Balance of an account, in wei.
+ *
+ * Fails with `CallFailure` or `UnsupportedBlock`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getBalance({ address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", block: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const getBalance = method(EvmReads.getBalance(EvmOperations.serving))
+
+/**
+ * Number of transactions that an account has sent.
+ *
+ * Fails with `CallFailure` or `UnsupportedBlock`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getTransactionCount({ address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", block: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const getTransactionCount = method(EvmReads.getTransactionCount(EvmOperations.serving))
 
 /**
  * The receipt of a transaction; `null` if none exists.

@@ -7,39 +7,25 @@ import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { ActionRecord, type ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { ActionNotFound, OutcomeUnknown, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { ActionNotFound, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
-import { ask, ownReader, postOwn, unreachable } from "./internal/Served.ts"
-
-// for these reasons, no request was built; for any other reason, some bytes of the request could have been sent
-const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
-  "EncodeError",
-  "InvalidUrlError"
-])
-
-const broken = (identity: Identity) => (error: HttpClientError.HttpClientError) =>
-  unsent.has(error.reason._tag)
-    ? unreachable(error)
-    : new OutcomeUnknown({
-      upstream: label,
-      ...identity,
-      advice: resendAdvice,
-      detail: `The connection to the gateway failed (${error.reason._tag})`
-    })
+import { ask, broken, ownReader, postOwn } from "./internal/Served.ts"
 
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
 const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
   const sending = Connection.use(({ chains }) => chains.post(Paths.exchange, body))
-  return yield* readOutcome(yield* Effect.mapError(sending, broken(identity)), { ...identity, legs: legCountIn(body) })
+  return yield* readOutcome(yield* Effect.mapError(sending, broken({ ...identity, advice: resendAdvice })), {
+    ...identity,
+    legs: legCountIn(body)
+  })
 })
 
 /**

@@ -121,30 +121,8 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
  */
 export const asset: (
   coin: string
-) => Effect.Effect<Market.Asset, CallFailure | UnknownAsset, Connection> = Effect.fn("GatewayClient.asset")(
-  function*(coin) {
-    if (Market.isSpot(coin)) {
-      const meta = yield* InfoQueries.spotMeta()
-      return yield* Effect.fromOption(
-        Market.spot(meta, coin),
-        () => Market.unknownAsset(coin, Market.spotNames(meta))
-      )
-    }
-    if (Market.isOutcome(coin)) {
-      const meta = yield* InfoQueries.outcomeMeta()
-      return yield* Effect.fromOption(
-        Market.outcome(meta, coin),
-        () => Market.unknownAsset(coin, meta.outcomes.flatMap(Market.outcomeCoins))
-      )
-    }
-    const dex = Market.parseDex(coin)
-    const dexes = dex === "" ? [] : yield* InfoQueries.perpDexs()
-    const unlisted = Market.unknownDex(coin, dexes)
-    if (unlisted !== undefined) return yield* unlisted
-    const meta = yield* InfoQueries.meta(dex === "" ? {} : { dex })
-    return yield* Effect.fromOption(
-      Market.perpetual(meta, dexes, coin),
-      () => Market.unknownAsset(coin, meta.universe.map(({ name }) => name))
-    )
-  }
-)
+) => Effect.Effect<Market.Asset, CallFailure | UnknownAsset, Connection> = Effect.fn("GatewayClient.asset")((coin) => {
+  // the whole module would be in each bundle that contains this call
+  const { meta, outcomeMeta, perpDexs, spotMeta } = InfoQueries
+  return Market.findAsset({ meta, outcomeMeta, perpDexs, spotMeta }, coin)
+})

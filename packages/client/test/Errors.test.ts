@@ -89,6 +89,8 @@ const declared: {
   ...ofTable("info", infoOperations, (tag) => () => problem(tag)),
   ...ofTable("evm", evmOperations, inJsonRpc),
   ...ofTable("layer2", layer2Operations, inJsonRpc),
+  "evm.sendRawTransaction": [["OutcomeUnknown", "PolicyViolation", ...common], inJsonRpc],
+  "layer2.sendRawTransaction": [["OutcomeUnknown", "PolicyViolation", ...common], inJsonRpc],
   "info.candles": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "candles.list": [["ArchiveNotConfigured", "ArchiveUnavailable", ...common], (tag) => () => problem(tag)],
   "candles.file": [

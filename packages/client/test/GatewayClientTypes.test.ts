@@ -187,14 +187,14 @@ describe("types of the client", () => {
     expectTypeOf<Signed>().toExtend<Pick<Client["exchange"], keyof Signed>>()
     type Queries = Embedded<Info["Service"], keyof typeof infoOperations>
     expectTypeOf<Queries>().toExtend<Pick<Client["info"], keyof Queries>>()
-    type Evm = Embedded<TradingEvm["Service"], keyof typeof evmOperations>
+    type Evm = Embedded<TradingEvm["Service"], keyof typeof evmOperations | "sendRawTransaction">
     expectTypeOf<Evm>().toExtend<Client["evm"]>()
     type Tokens = Embedded<
       TokenChain["Service"],
       "getTokenData" | "getTokenContract" | "packAddress" | "unpackAddress" | "detectAddress"
     >
     expectTypeOf<Tokens>().toExtend<Pick<Client["tokens"], keyof Tokens>>()
-    type Rollup = Embedded<Layer2["Service"], keyof typeof layer2Operations>
+    type Rollup = Embedded<Layer2["Service"], keyof typeof layer2Operations | "sendRawTransaction">
     expectTypeOf<Rollup>().toExtend<Client["layer2"]>()
   })
 })

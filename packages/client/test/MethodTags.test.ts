@@ -7,6 +7,7 @@ import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { Streams as ClientStreams } from "@trigate/client/Streams"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { NonceSource } from "@trigate/signing/NonceSource"
+import type { Orders } from "@trigate/signing/Orders"
 import type { Signer } from "@trigate/signing/Signer"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { ActionLog } from "@trigate/trading/actionLog/ActionLog"
@@ -65,6 +66,7 @@ describe("the tags of a method", () => {
     expectTypeOf<Overloaded<ActionLog["Service"]>>().toEqualTypeOf<never>()
     expectTypeOf<Overloaded<Signer["Service"]>>().toEqualTypeOf<never>()
     expectTypeOf<Overloaded<NonceSource["Service"]>>().toEqualTypeOf<never>()
+    expectTypeOf<Overloaded<Orders["Service"]>>().toEqualTypeOf<never>()
     expectTypeOf<Overloaded<CandleArchive["Service"]>>().toEqualTypeOf<never>()
     expectTypeOf<Overloaded<CallerKeys["Service"]>>().toEqualTypeOf<never>()
     expectTypeOf<Overloaded<KeyStore["Service"]>>().toEqualTypeOf<never>()

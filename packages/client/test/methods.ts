@@ -476,6 +476,14 @@ export const methods: { readonly [name: string]: Method } = {
     answer: result("true"),
     result: true
   },
+  ...Object.fromEntries((["evm", "layer2"] as const).map((chain): [string, Method] => [`${chain}.sendRawTransaction`, {
+    call: (client) => client[chain].sendRawTransaction({ transaction: "0x02" }),
+    sent: rpc("eth_sendRawTransaction", `["0x02"]`),
+    path: chain === "evm" ? "/evm" : "/l2",
+    keyed: true,
+    answer: result(`"${hash}"`),
+    result: hash
+  }])),
   "tokens.getTokenData": {
     call: ({ tokens }) => tokens.getTokenData({ address: "EQDXZ2c5LnA12Eum+DlguTmfYkMOvNeFCh4rBD0tgmwjcFI+" }),
     sent: get,

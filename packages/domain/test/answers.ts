@@ -179,7 +179,9 @@ const evmReads = {
   },
   getBlockByHash: { source: "specs", texts: [block(""), "null"] },
   getLogs: { source: "specs", texts: [`[${log}]`, "[]"] },
-  call: { source: "specs", texts: [`"0x"`, `"0x00ff"`] }
+  call: { source: "specs", texts: [`"0x"`, `"0x00ff"`] },
+  getBalance: { source: "specs", texts: [`"0x7a69"`] },
+  getTransactionCount: { source: "specs", texts: [`"0x0"`] }
 } as const
 
 export const evmAnswers: AnswersOf<typeof evmOperations> = {

@@ -4,7 +4,7 @@ import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
-import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
+import { layer2Operations, sendRawTransaction, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
@@ -109,6 +109,10 @@ export interface Layer2Methods
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock>
+  /** Sends a signed transaction at most once, and returns its hash. */
+  readonly sendRawTransaction: (
+    signed: EvmProtocol.SignedTransaction
+  ) => Effect.Effect<EvmProtocol.TransactionHash, GatewayError.CallFailure | GatewayError.OutcomeUnknown>
   /**
    * Polls until the receipt exists.
    *
@@ -152,6 +156,11 @@ export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] =
     ...methods,
     ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),
     relay: EvmProtocol.relay(backend),
+    sendRawTransaction: EvmProtocol.makeSend(sendRawTransaction)(
+      "Layer2",
+      label,
+      (call) => backend.once({ ...call, surface: "gateway" })
+    ),
     waitForReceipt: (options) => wait(methods.getTransactionReceipt, options)
   })
 }

@@ -42,7 +42,6 @@ import { TrustedProxies } from "./requests/Callers.ts"
 import * as Listener from "./requests/Listener.ts"
 import * as Observe from "./requests/Observe.ts"
 import * as SandboxRoutes from "./routes/AdminRoutes.ts"
-import * as SandboxChains from "./SandboxChains.ts"
 import { type Settings, settings as declared } from "./settings/Settings.ts"
 import * as EffectiveSettings from "./settings/SettingsSources.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
@@ -126,6 +125,19 @@ const callersAddress = ({ host, port }: Settings): Listener.ListenAddress => ({
   port,
   settings: { host: declared.host, port: declared.port }
 })
+
+/** Provides the sandbox. Fails if the package `@trigate/sandbox` is not installed. */
+const layerSandbox = (settings: Settings) =>
+  Layer.unwrap(
+    Effect.tryPromise({
+      try: () => import("./SandboxChains.ts"),
+      catch: () =>
+        new StartError({
+          message:
+            "No upstream URL is set, and the sandbox does not load: set a TRIGATE_*_URL, or install @trigate/sandbox"
+        })
+    }).pipe(Effect.map(({ layer }) => layer(settings)))
+  )
 
 /** The address of the admin listener, and whether it requires a key. */
 export interface AdminPlace extends Listener.ListenAddress {
@@ -396,7 +408,7 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
     }
     const inForce = new Chains.SettingsInForce(settings)
     return Layer.effectContext(make(inForce, admin, fastLane)).pipe(
-      Layer.provide(Chains.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(inForce)),
+      Layer.provide(Chains.isSandbox(settings) ? layerSandbox(settings) : LiveChains.layer(inForce)),
       Layer.provide(CallerStore.layerCallers(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),

@@ -42,7 +42,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Socket from "effect/socket/Socket"
 import * as Struct from "effect/Struct"
 import { Chains, layerStoreReadiness, type SettingsInForce } from "./Chains.ts"
-import { type Settings, toAddresses, toEventLog, toLimits } from "./settings/Settings.ts"
+import { type Settings, toEventLog, toLimits } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
 import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as Stores from "./stores/Stores.ts"
@@ -107,7 +107,7 @@ const makeState = Effect.fnUntraced(function*(
   const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
   const orders = AccountEvents.make()
   const shared = yield* Streams.makeShared(queries, {
-    addresses: () => toAddresses(inForce.current),
+    addresses: () => Streams.socketAddresses(inForce.current.tradingApiUrl),
     familiar,
     replicas: Context.get(services, ReplicaUse.ReplicaUse),
     limits: toLimits(first),

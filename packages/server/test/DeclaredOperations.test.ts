@@ -135,6 +135,9 @@ const change = Effect.gen(function*() {
     layer2.state,
     (known) => EvmChain.mapWorlds(known, (world) => EvmChain.withAccount(world, contract, { code: "0x60206000f3" }))
   )
+  const spent = (world: EvmChain.World) => EvmChain.withAccount(world, address, { balance: 7n, nonce: 7n })
+  yield* Ref.update(evm.state, (known) => EvmChain.mapWorlds(known, spent))
+  yield* Ref.update(layer2.state, (known) => EvmChain.mapWorlds(known, spent))
   yield* layer2.dropTransaction(transactions.opStack)
   yield* layer2.pushTransaction({
     hash: sent,

@@ -3,6 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
+import { defaultSeed } from "@trigate/sandbox/unstable/Seed"
+import { defaultLimits } from "@trigate/sandbox/unstable/venue/Venue"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import { settings } from "@trigate/server/unstable/settings/Settings"
 import { mainnet } from "@trigate/signing/VenueProfile"
@@ -206,4 +208,12 @@ describe("a setting that the server refuses", () => {
         assert.strictEqual(error.message, `TRIGATE_INFO_FRESHNESS is not valid: ${why}`)
       }))
   }
+})
+
+it("the defaults of the sandbox's settings are those of the sandbox", () => {
+  const { sandboxAccounts, sandboxFills, sandboxSeed } = settings
+  assert.deepStrictEqual(
+    [sandboxSeed.fallback, sandboxAccounts.fallback, sandboxFills.fallback],
+    [defaultSeed, defaultLimits.accounts, defaultLimits.fills]
+  )
 })

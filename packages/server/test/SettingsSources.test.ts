@@ -75,6 +75,14 @@ describe("settings", () => {
       assert.deepStrictEqual([batchLimit, port, signers], [100, 4, Option.none()])
     }))
 
+  it.effect("of the example for production are valid, with what the gateway then requires", () =>
+    Effect.gen(function*() {
+      const text = fs.readFileSync(new URL("../../../docs/config/production.toml", import.meta.url), "utf8")
+      const found = plain(yield* read({ file: "production.toml", files: { "production.toml": text } }))
+      assert.deepInclude(found, { adminHost: "127.0.0.1", adminPort: Option.some(9090), strict: true, accessLog: true })
+      assert.deepInclude(found.archive, { coin: "BTC", interval: "1m" })
+    }))
+
   it.effect("of the examples are the same in each format", () =>
     Effect.gen(function*() {
       const found = yield* Effect.forEach(["json", "yaml", "toml"], (kind) => {

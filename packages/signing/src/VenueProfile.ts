@@ -64,6 +64,9 @@ export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mai
 /** A network by name, or a custom profile. */
 export type Network = VenueProfile["name"] | VenueProfile
 
+/** Returns the profile of a network, or a custom profile unchanged. */
+export const resolve = (network: Network): VenueProfile => typeof network === "string" ? profileFor(network) : network
+
 /**
  * The network for which a program makes and verifies signatures.
  *
@@ -92,5 +95,4 @@ export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/sign
  * @since 0.1.0
  * @category layers
  */
-export const layer = (network: Network): Layer.Layer<Venue> =>
-  Layer.succeed(Venue, typeof network === "string" ? profileFor(network) : network)
+export const layer = (network: Network): Layer.Layer<Venue> => Layer.succeed(Venue, resolve(network))

@@ -14,6 +14,12 @@ export * as NonceSource from "./NonceSource.ts"
 /** A `NonceSource` that several processes share: each nonce is issued atomically in Redis. */
 export * as NonceSourceRedis from "./NonceSourceRedis.ts"
 
+/**
+ * Places and cancels orders by coin name: takes a nonce, signs, sends once, and determines the outcome if the response
+ * is lost. Works through a gateway and with embedded services.
+ */
+export * as Orders from "./Orders.ts"
+
 /** The secp256k1 curve: keys, signatures, and signer recovery, with libsecp256k1 or with noble. */
 export * as Secp256k1 from "./Secp256k1.ts"
 

@@ -2,6 +2,7 @@
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import { settings as upstreamSettings } from "@trigate/upstream/unstable/Upstream"
@@ -16,6 +17,7 @@ import type { Exchange } from "./Exchange.ts"
 import * as Guard from "./guard/Guard.ts"
 import type { Info } from "./Info.ts"
 import * as Inspector from "./Inspector.ts"
+import * as Streams from "./streams/Streams.ts"
 import type { TradingEvm } from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
@@ -33,13 +35,19 @@ export interface ChainOptions
 }
 
 /** The options of the chain, and the call policies. */
-export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
+export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
+  /** The limits of the streams, and the accounts whose events are logged. */
+  readonly streams?: Pick<Streams.Options, "events" | "familiar" | "limits">
+}
 
 /** The services of the chain, and its network. */
 export type Services = Exchange | Guard.Guard | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
 /** The additional services for signing: the action log and the nonce source. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
+
+/** The services that {@link layer} provides. */
+export type All = Services | Signing | Streams.Streams
 
 /**
  * Provides the services over the action log and the pipeline of the context. Use it with a persistent action log, or
@@ -62,7 +70,8 @@ export const layerNoDeps = (
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 
 /**
- * Provides the services with all their dependencies. The action log and the nonces are in memory.
+ * Provides the services with all their dependencies. The action log and the nonces are in memory. Streams use the
+ * WebSockets of the `api` addresses.
  *
  * Each call returns a new layer with separate services, limits and caches: call it once for each network of a program.
  *
@@ -87,8 +96,10 @@ export const layerNoDeps = (
  * true function
  * ```
  */
-export const layer = (options: Options): Layer.Layer<Services | Signing> =>
-  layerNoDeps(options).pipe(
+export const layer = ({ streams, ...options }: Options): Layer.Layer<All> =>
+  Streams.layer({ ...streams, addresses: Streams.socketAddresses(options.addresses.api ?? []) }).pipe(
+    Layer.provide(SocketTransport.layerWebSocket),
+    Layer.provideMerge(layerNoDeps(options)),
     Layer.provide(
       Pipeline.layer({ ...options, oneChain: [{ upstream: TradingUpstream.make(options.addresses).node }] })
     ),
@@ -147,4 +158,4 @@ export const config: Config.Config<Options> = Config.map(
  */
 export const layerConfig = (
   options: Config.Wrap<Options> = config
-): Layer.Layer<Services | Signing, Config.ConfigError> => Layer.unwrap(Effect.map(Config.unwrap(options), layer))
+): Layer.Layer<All, Config.ConfigError> => Layer.unwrap(Effect.map(Config.unwrap(options), layer))

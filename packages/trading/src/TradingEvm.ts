@@ -35,6 +35,10 @@ export interface TradingEvmMethods
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<EvmProtocol.RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
+  /** Sends a signed transaction at most once, and returns its hash. */
+  readonly sendRawTransaction: (
+    signed: EvmProtocol.SignedTransaction
+  ) => Effect.Effect<EvmProtocol.TransactionHash, CallFailure | OutcomeUnknown>
   /**
    * Returns the base fee of the next block that can contain an account's transactions: a small or a big block, as the
    * account chose.
@@ -104,6 +108,11 @@ export const make = (
     ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),
     serving,
     relay: EvmProtocol.relay(backend),
+    sendRawTransaction: EvmProtocol.makeSend(EvmProtocol.sendRawTransaction)(
+      "TradingEvm",
+      label,
+      (call) => backend.once({ ...call, surface: "gateway" })
+    ),
     gasPriceFor,
     transactionCost: ({ address, gasLimit }) =>
       Effect.map(gasPriceFor({ address }), (price) => Gas.cost({ gasPrice: price, gasLimit }))

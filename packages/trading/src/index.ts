@@ -26,6 +26,9 @@ export * as InfoUpstream from "./InfoUpstream.ts"
 /** Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message. */
 export * as Inspector from "./Inspector.ts"
 
+/** Orders over the embedded services: a nonce, a signature, one attempt, and the outcome of a lost response. */
+export * as Orders from "./Orders.ts"
+
 /** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
 export * as Trading from "./Trading.ts"
 

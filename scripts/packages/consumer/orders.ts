@@ -3,18 +3,13 @@ import * as GatewayExchange from "@trigate/client/Exchange"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
-import { NonceSource } from "@trigate/signing/NonceSource"
-import { Signer } from "@trigate/signing/Signer"
+import { signNext } from "@trigate/signing/Orders"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
 
 const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
 
-const signed = Effect.gen(function*() {
-  const { address } = yield* Signer
-  const nonce = yield* NonceSource.use((nonces) => nonces.next(address))
-  return yield* ActionBuilder.placeOrders({ orders: [order, order] }, { nonce })
-})
+const signed = signNext((nonce) => ActionBuilder.placeOrders({ orders: [order, order] }, { nonce }))
 
 const lines = ({ entries }: ActionResult): ReadonlyArray<string> =>
   entries.map(ActionEntry.match({

@@ -8,10 +8,11 @@ import { type Address, openStruct, parseStrict } from "@trigate/domain/encoding/
 import { type Asset, unknownAsset } from "@trigate/domain/info/Market"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import { stakeAction } from "@trigate/signing/actions/ActionBuilder"
-import * as OrderAction from "@trigate/signing/actions/OrderAction"
+import type * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Hype from "@trigate/signing/Decimal"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as NonceSource from "@trigate/signing/NonceSource"
+import * as Orders from "@trigate/signing/Orders"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import { profileFor, Venue, type VenueProfile } from "@trigate/signing/VenueProfile"
@@ -24,7 +25,6 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
@@ -43,14 +43,14 @@ export const sign = Effect.fnUntraced(function*(
   signer: Signer.Signer["Service"],
   network: VenueProfile["name"]
 ) {
-  const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
+  const signed = yield* Orders.signNext(body).pipe(
+    Effect.provideService(Signer.Signer, signer),
+    Effect.provideService(Venue, profileFor(network))
+  )
   return {
-    body: yield* body(nonce).pipe(
-      Effect.provideService(Signer.Signer, signer),
-      Effect.provideService(Venue, profileFor(network))
-    ),
+    body: signed,
     signer: signer.address,
-    says: [`On ${network}, ${signer.address} ${does}, nonce ${nonce}.`]
+    says: [`On ${network}, ${signer.address} ${does}, nonce ${signed.nonce}.`]
   }
 })
 
@@ -167,12 +167,6 @@ const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 /** Maximum slippage of a market order from the mid price, in percent. */
 export const maxSlippage = 50
 
-/** Generates a client order ID, so that the outcome can be looked up after a lost response. */
-const newCloid: Effect.Effect<OrderAction.Cloid> = Effect.map(
-  Effect.forEach(Array.from({ length: 8 }), () => Random.nextIntBetween(0, 0xffff)),
-  (words): OrderAction.Cloid => `0x${words.map((word) => word.toString(16).padStart(4, "0")).join("")}`
-)
-
 /** Reads the mid price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
 export const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const dex = coin.includes(":") ? { dex: coin.slice(0, coin.indexOf(":")) } : {}
@@ -203,7 +197,7 @@ export const prepareOrder = Effect.fnUntraced(function*(
       `${size} has too many decimal places: sizes of ${coin} have at most ${asset.szDecimals}`
     )
   }
-  const ownId = yield* Option.match(cloid, { onNone: () => newCloid, onSome: Effect.succeed })
+  const ownId = yield* Option.match(cloid, { onNone: () => Orders.newCloid, onSome: Effect.succeed })
   const shared = { asset: asset.id, side, sizeInBase: size, reduceOnly, cloid: ownId }
   const verb = `${side === "buy" ? "buys" : "sells"} ${size} ${coin}${reduceOnly ? ", reduce only," : ""}`
   const place = (order: OrderAction.Order, terms: string) => ({
@@ -220,9 +214,8 @@ export const prepareOrder = Effect.fnUntraced(function*(
   }
   const mid = yield* readMid(asset)
   const percent = Option.getOrElse(slippage, () => 5)
-  const bound = OrderAction.worstPrice(mid, side, percent, asset)
   return place(
-    { ...shared, priceInQuote: bound, timeInForce: "Ioc" },
+    { ...shared, ...Orders.marketTerms(mid, side, percent, asset) },
     `at the market price, now ${mid}, with at most ${percent} % slippage`
   )
 })

@@ -2,7 +2,13 @@
  * The errors that all calls to a gateway share: the errors with which a gateway refuses a caller, and the error for a
  * gateway that does not respond.
  */
-import { callerFailures, type CallFailure, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
+import {
+  callerFailures,
+  type CallFailure,
+  OutcomeUnknown,
+  UpstreamUnavailable,
+  wrapReason
+} from "@trigate/domain/errors/GatewayError"
 import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
@@ -37,6 +43,23 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
       ? "The gateway closed the connection during its response"
       : `The gateway could not be reached (${error.reason._tag})`
   })
+
+// for these reasons, no request was built; for any other reason, some bytes of the request could have been sent
+const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
+  "EncodeError",
+  "InvalidUrlError"
+])
+
+/** Returns the error for a failed connection over which a call was sent at most once. */
+export const broken =
+  (known: Pick<OutcomeUnknown, "advice" | "nonce" | "signer">) => (error: HttpClientError.HttpClientError) =>
+    unsent.has(error.reason._tag)
+      ? unreachable(error)
+      : new OutcomeUnknown({
+        upstream: label,
+        ...known,
+        detail: `The connection to the gateway failed (${error.reason._tag})`
+      })
 
 /** Sends a request over the connection of the context. Fails with `UpstreamUnavailable` if there is no response. */
 export const ask = <A>(

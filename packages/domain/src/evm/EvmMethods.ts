@@ -40,6 +40,12 @@ export interface Method {
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
+/** The standard methods that read an account. */
+const accountMethods = {
+  eth_getBalance: { summary: "Balance of an account, in wei", block: 1, alsoAt: [] },
+  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1, ...beforeSending }
+} as const
+
 /** Standard methods without typed declarations. `EvmReads` declares the typed methods. */
 export const standardMethods: { readonly [name: string]: Method } = {
   web3_clientVersion: { summary: "Name and version of the node", cheap: true },
@@ -54,8 +60,7 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_maxPriorityFeePerGas: { summary: "Priority fee suggested by the node, in wei", cheap: true },
   eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei", cheap: true },
   eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
-  eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
-  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1, ...beforeSending },
+  ...accountMethods,
   eth_getCode: { summary: "Code of a contract", block: 1, ...beforeSending },
   eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
   eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
@@ -421,6 +426,36 @@ export const call = (serving: Serving) => {
   })
 }
 
+const account = Schema.toType(Schema.Struct({ address: Address, block: Schema.optionalKey(BlockNumberOrTag) }))
+const accountParams = Schema.Tuple([Address, BlockNumberOrTag]).pipe(
+  Schema.decodeTo(
+    account,
+    SchemaTransformation.transform({
+      decode: ([address, block]): typeof account.Type => ({ address, block }),
+      encode: ({ address, block = "latest" }) => [address, block] as const
+    })
+  )
+)
+
+/** Declares a typed read of an account. The standard method of the table declares its summary and its block. */
+const accountRead = <const Name extends "eth_getBalance" | "eth_getTransactionCount">(serving: Serving, name: Name) =>
+  Operation.read({
+    ...typedRead(serving, {
+      name,
+      summary: accountMethods[name].summary,
+      request: accountParams,
+      response: Quantity,
+      example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "latest"]
+    }),
+    ...stateAt(serving, accountMethods[name].block, accountMethods[name].alsoAt)
+  })
+
+/** The balance of an account, in wei. */
+export const getBalance = (serving: Serving) => accountRead(serving, "eth_getBalance")
+
+/** The number of transactions that an account has sent, which is the nonce of its next transaction. */
+export const getTransactionCount = (serving: Serving) => accountRead(serving, "eth_getTransactionCount")
+
 /** The param of a method that takes a transaction's hash. */
 export const hashParam = Schema.Tuple([Hash]).pipe(
   Schema.decodeTo(
@@ -441,4 +476,13 @@ export const getTransactionReceipt = (serving: Serving) =>
   })
 
 /** The typed reads, by their names in the services and the client. */
-export const evmReads = { blockNumber, chainId, getBlockByNumber, getBlockByHash, getLogs, call } as const
+export const evmReads = {
+  blockNumber,
+  chainId,
+  getBlockByNumber,
+  getBlockByHash,
+  getLogs,
+  call,
+  getBalance,
+  getTransactionCount
+} as const

@@ -698,6 +698,61 @@ export const makeMethod = <
   }
 }
 
+/** The hash of a transaction. */
+export type TransactionHash = Json.Hash
+
+/** A signed transaction. */
+export interface SignedTransaction {
+  readonly transaction: Json.Data
+}
+
+/** The codes with which nodes refuse a transaction, such as one whose nonce is too low (EIP-1474). */
+const refusals: ReadonlySet<number> = new Set([-32000, -32003])
+
+/** The errors of a node or of a gateway in response to a transaction. */
+type SendFailure = GatewayError.OutcomeUnknown | GatewayError.PolicyViolation | GatewayError.ServedFailure
+
+/**
+ * Makes the typed method that sends a signed transaction at most once. Returns the hash of the transaction; `label` is
+ * the upstream's label. For a gateway's client (`isClient`), the errors with which a gateway refuses its caller are
+ * decoded too.
+ */
+export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>, isClient = false) => {
+  const write = Operation.encodeRequest(operation.request, ["params"])
+  const read: (upstream: string, answer: RpcAnswer) => Effect.Effect<Json.Hash, SendFailure> = isClient
+    ? makeReader({ ...operation, failures: [...operation.failures, ...GatewayError.callerFailures] })
+    : makeReader(operation)
+  const decodeHash = Operation.decodeJson(operation.response)
+  // the node accepted the transaction, or it did not: a malformed hash does not show which
+  const toUnknown = ({ message, upstream }: GatewayError.UpstreamMalformed) =>
+    new GatewayError.OutcomeUnknown({ upstream, advice: EvmMethods.transactionAdvice, detail: message })
+  return <E, R>(
+    service: string,
+    label: string,
+    ask: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcAnswer, E, R>
+  ) =>
+    Effect.fn(`${service}.${operation.name}`)(
+      function*({ transaction }: SignedTransaction) {
+        const params = yield* write([transaction])
+        const answer = yield* ask({ operation, params })
+        if (answer._tag === "Result") return yield* Effect.mapError(decodeHash(label, answer.result), toUnknown)
+        const { code, error, message } = answer
+        if (refusals.has(code)) return yield* Operation.invalidRequest([{ path: ["params", 0], message }])
+        // an internal error without an error of a gateway does not show whether the node accepted the transaction
+        const isOpen = member(error.valueOrUndefined, "data") === undefined
+        return yield* Effect.mapError(read(label, answer), (failure) =>
+          isOpen && failure._tag === "UpstreamUnavailable"
+            ? new GatewayError.OutcomeUnknown({
+              upstream: label,
+              advice: EvmMethods.transactionAdvice,
+              detail: message
+            })
+            : failure)
+      },
+      Effect.mapError(GatewayError.wrapReason)
+    )
+}
+
 /** Makes a typed method for each operation of a table. Refuses unsupported blocks before anything is sent. */
 export const makeMethods = <Operations extends { readonly [name: string]: Operation.ReadOperation }>(
   operations: Operations,

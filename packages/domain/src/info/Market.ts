@@ -5,6 +5,7 @@
  * Indexes are not array positions, names are not unique, and a pair may refer to an unlisted token, so every lookup
  * returns an `Option` or an array.
  */
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
@@ -344,3 +345,38 @@ export const outcome = ({ outcomes }: OutcomeMeta, coin: string): Option.Option<
   outcomes.some((listed) => outcomeCoins(listed).includes(coin))
     ? Option.some({ id: firstOutcome + Number(coin.slice(1)), coin, szDecimals: 0, market: "spot" })
     : Option.none()
+
+/** The queries of {@link findAsset}. */
+export interface AssetQueries<E = never, R = never> {
+  readonly meta: (request: { readonly dex?: string }) => Effect.Effect<Meta, E, R>
+  readonly outcomeMeta: () => Effect.Effect<OutcomeMeta, E, R>
+  readonly perpDexs: () => Effect.Effect<ReadonlyArray<PerpDex | null>, E, R>
+  readonly spotMeta: () => Effect.Effect<SpotMeta, E, R>
+}
+
+/** Finds an asset by its coin name. Fails with `UnknownAsset`, which suggests the most similar coin. */
+export const findAsset = Effect.fnUntraced(function*<E, R>(
+  { meta, outcomeMeta, perpDexs, spotMeta }: AssetQueries<E, R>,
+  coin: string
+): Effect.fn.Return<Asset, E | UnknownAsset, R> {
+  if (isSpot(coin)) {
+    const listed = yield* spotMeta()
+    return yield* Effect.fromOption(spot(listed, coin), () => unknownAsset(coin, spotNames(listed)))
+  }
+  if (isOutcome(coin)) {
+    const listed = yield* outcomeMeta()
+    return yield* Effect.fromOption(
+      outcome(listed, coin),
+      () => unknownAsset(coin, listed.outcomes.flatMap(outcomeCoins))
+    )
+  }
+  const dex = parseDex(coin)
+  const dexes = dex === "" ? [] : yield* perpDexs()
+  const unlisted = unknownDex(coin, dexes)
+  if (unlisted !== undefined) return yield* unlisted
+  const listed = yield* meta(dex === "" ? {} : { dex })
+  return yield* Effect.fromOption(
+    perpetual(listed, dexes, coin),
+    () => unknownAsset(coin, listed.universe.map(({ name }) => name))
+  )
+})

@@ -9,9 +9,8 @@ import * as Examples from "@trigate/api/unstable/Examples"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { errorGroups } from "@trigate/domain/errors/Problem"
+import { trader } from "@trigate/domain/unstable/Sandbox"
 import { table as subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
-import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { profileFor } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -586,7 +585,8 @@ const isSignedExample = (value: unknown): boolean =>
 const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
   const nonce = yield* Clock.currentTimeMillis
   const { action } = Examples.signedAction
-  const signed = yield* Effect.orDie(SandboxSigner.signAction(keys.trader, { action, nonce }, profileFor(network)))
+  const { signAction } = yield* Effect.promise(() => import("@trigate/sandbox/SandboxSigner"))
+  const signed = yield* Effect.orDie(signAction(trader, { action, nonce }, profileFor(network)))
   return (document: Record<string, unknown>) =>
     decodeDocument(JSON.stringify(document, (_, value: unknown) => isSignedExample(value) ? signed : value))
 })

@@ -11,16 +11,15 @@ import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { families } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Setting from "@trigate/domain/unstable/Setting"
-import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
 import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
 import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
+import { settings as sandbox } from "./SandboxSettings.ts"
 
 // OpenTelemetry uses `true` and `false` where Trigate's settings use `on` and `off`; a settings file can contain either
 const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
@@ -503,9 +502,3 @@ export const toEventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Setting
   accounts: watchAccounts.map(lowerCase),
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
-
-/** Returns the WebSocket URLs of the official API: `wss://host/ws` for `https://host`. */
-export const toAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
-  Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
-    Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
-  )

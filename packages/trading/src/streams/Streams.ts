@@ -27,6 +27,7 @@ import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import { defaults, type Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
 import type { Counts, Frame, Row, Seat, Sink, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
+import { make as upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -35,7 +36,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
@@ -627,6 +628,14 @@ export interface Options {
   /** Receives the order events of watched accounts. Default: no receiver. */
   readonly orders?: AccountEvents.OrderEvents | undefined
 }
+
+/** Returns the WebSocket URLs of the venue's API at the given base URLs. */
+export const socketAddresses = (
+  api: ReadonlyArray<string | Redacted.Redacted>
+): ReadonlyArray<Redacted.Redacted> =>
+  upstream("trading-api", api).addresses.map((address) =>
+    Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
+  )
 
 /** Why a subscription is refused whose names the catalog does not know. */
 const reasons: { readonly [Reason in Exclude<Found, "known">]: string } = {

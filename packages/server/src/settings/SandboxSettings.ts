@@ -1,15 +1,18 @@
-/** The settings of a sandbox. They apply if no upstream URL is set. */
+/**
+ * The settings of a sandbox. They apply if no upstream URL is set.
+ *
+ * This module loads nothing of `@trigate/sandbox`, which is installed only where a gateway serves the sandbox. A test
+ * compares the defaults with those of the sandbox.
+ */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/unstable/Sandbox"
 import * as Setting from "@trigate/domain/unstable/Setting"
+import type { Options } from "@trigate/sandbox/SandboxState"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import type { Options } from "./SandboxState.ts"
-import { defaultSeed } from "./Seed.ts"
-import { defaultLimits } from "./venue/Venue.ts"
 
 const Text = Schema.String.check(
   Setting.filtered("1 to 100 printable characters", (text) => /^[ -~]{1,100}$/u.test(text))
@@ -65,7 +68,7 @@ const probability = (name: string, meaning: string) =>
 
 /** The settings, by member name in a configuration file. */
 export const settings = {
-  sandboxSeed: Setting.withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
+  sandboxSeed: Setting.withDefault("TRIGATE_SANDBOX_SEED", Text, "trigate", {
     ...shared,
     meaning: "seed that, together with the clock, determines all generated data of the sandbox",
     takes: "1 to 100 printable characters"
@@ -121,13 +124,13 @@ export const settings = {
     "TRIGATE_SANDBOX_DROPPED_SOCKETS",
     "probability, in each second, that the sandbox closes a caller's WebSocket without a close frame"
   ),
-  sandboxAccounts: Setting.withDefault("TRIGATE_SANDBOX_ACCOUNTS", Setting.Count, String(defaultLimits.accounts), {
+  sandboxAccounts: Setting.withDefault("TRIGATE_SANDBOX_ACCOUNTS", Setting.Count, "10000", {
     ...shared,
     meaning:
       "maximum number of accounts of the sandbox's venue; transfers that would create one more account are refused",
     takes: Setting.count
   }),
-  sandboxFills: Setting.withDefault("TRIGATE_SANDBOX_FILLS", Setting.Count, String(defaultLimits.fills), {
+  sandboxFills: Setting.withDefault("TRIGATE_SANDBOX_FILLS", Setting.Count, "10000", {
     ...shared,
     meaning:
       "number of latest fills stored for each account of the sandbox's venue. When an account has twice as many, the older half is removed. A fill takes about 1 KiB",

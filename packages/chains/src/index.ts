@@ -1,0 +1,12 @@
+/** The layer of all chains, and their services. */
+export { Layer2 } from "@trigate/layer2/Layer2"
+export { NonceSource } from "@trigate/signing/NonceSource"
+export { Signer } from "@trigate/signing/Signer"
+export { Venue } from "@trigate/signing/VenueProfile"
+export { TokenChain } from "@trigate/tokens/TokenChain"
+export { Exchange } from "@trigate/trading/Exchange"
+export { Info } from "@trigate/trading/Info"
+export { Orders } from "@trigate/trading/Orders"
+export { Streams } from "@trigate/trading/streams/Streams"
+export { TradingEvm } from "@trigate/trading/TradingEvm"
+export * as Trigate from "./Trigate.ts"
