@@ -208,51 +208,6 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
         assert.deepStrictEqual(browser.complaints, [])
       }))
 
-    it.effect("fills a paper order, explains a refused one, and cancels one that rests, by the keyboard", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        const type = (...keys: ReadonlyArray<string>) =>
-          Effect.forEach(keys, (key) => Effect.promise(() => page.keyboard.press(key)), { discard: true })
-        const place = (size: string, price: string) =>
-          Effect.gen(function*() {
-            yield* Effect.promise(() => page.getByLabel("Size").focus())
-            yield* Effect.promise(() => page.getByLabel("Size").selectText())
-            yield* Effect.promise(() => page.keyboard.type(size))
-            yield* type("Tab", "Tab")
-            yield* Effect.promise(() => page.getByLabel("Price").selectText())
-            yield* type("Delete")
-            yield* Effect.promise(() => page.keyboard.type(price))
-            yield* type("Tab", "Enter")
-          })
-        yield* goTo(browser, `${url}/`)
-        yield* Effect.promise(() => page.getByRole("link", { name: "Place a paper order" }).press("Enter"))
-        yield* shows(browser, "No open orders.")
-        yield* place("0.05", "")
-        yield* shows(browser, /^Order \d+ is filled: 0\.05 at [\d.]+\.$/u)
-        yield* Effect.promise(() =>
-          page.getByRole("region", { name: "Positions, table" }).getByRole("row", { name: /^ETH 0\.05/u }).waitFor()
-        )
-        yield* Effect.promise(() =>
-          // an order may take several prices of the book, a fill each
-          page.getByRole("region", { name: "Latest fills, table" }).getByRole("row", { name: /ETH Open Long 0\.0\d/u })
-            .first().waitFor()
-        )
-        yield* place("0.001", "1500")
-        yield* shows(browser, "Refused (MinimumNotional): Order must have minimum value of $10. asset=1")
-        yield* shows(browser, "The order value (size x price) must be at least 10 USDC: raise the size.")
-        yield* keep(browser, "console-trade")
-        assert.deepStrictEqual(yield* findings(browser), [])
-        yield* place("0.05", "1500")
-        yield* shows(browser, /^Order \d+ is resting on the book\.$/u)
-        yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
-        yield* shows(browser, /^Order \d+ is cancelled\.$/u)
-        yield* shows(browser, "No open orders.")
-        assert.deepStrictEqual(browser.complaints, [])
-        assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
-      }))
-
     it.effect("shows its chains, says that nothing is real, and asks nobody else", () =>
       Effect.gen(function*() {
         const { url } = yield* Sandbox

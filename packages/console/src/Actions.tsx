@@ -124,7 +124,7 @@ export const Actions = () => {
         : (
           <Grid
             label="Actions"
-            isText
+            text
             columns={["State", "Age", "Action", "Signer", "Nonce", "ID", "What to do"]}
             rows={last.value.map((action) =>
               row(action, (what) => {

@@ -274,7 +274,7 @@ export const Callers = () => {
         </label>
         <Table.Grid
           label="Keys"
-          isText
+          text
           columns={["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"]}
           rows={keys.map((record) =>
             row(record, (what) => {

@@ -72,6 +72,9 @@ export const snapshots = signal<ReadonlyArray<Snapshot>>([])
 /** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
 
+/** Whether the gateway is a sandbox; `undefined` until the gateway's readiness is known. */
+export const isSandbox = computed(() => readiness.value?.sandbox)
+
 /** The error of the latest query of readiness and metrics; `undefined` if the query succeeded. */
 export const trouble = signal<string | undefined>(undefined)
 

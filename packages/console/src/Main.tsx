@@ -1,10 +1,9 @@
 /** The console: one page about one gateway. */
-import { computed, signal } from "@preact/signals"
+import { signal } from "@preact/signals"
 import { type ComponentType, render } from "preact"
 import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
-import { Candles } from "./candles/Candles.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
@@ -76,11 +75,14 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
   },
   Market: {
     trade: {
-      title: "Paper trading",
-      Body: lazily(() => import("./Ticket.tsx").then(({ Ticket }) => Ticket)),
+      title: "Trade",
+      Body: lazily(() => import("./trade/Trade.tsx").then(({ Trade }) => Trade)),
       isPaper: true
     },
-    candles: { title: "Candles", Body: Candles },
+    candles: {
+      title: "Candles",
+      Body: lazily(() => import("./candles/Candles.tsx").then(({ Candles }) => Candles))
+    },
     account: {
       title: "Account",
       Body: lazily(() => import("./account/Account.tsx").then(({ Account }) => Account))
@@ -128,8 +130,6 @@ const Banner = () => {
   )
 }
 
-const isSandbox = computed(() => Live.readiness.value?.sandbox === true)
-
 /** Whether the navigation of a narrow window is open. */
 const isMenuOpen = signal(false)
 
@@ -141,7 +141,7 @@ const Navigation = ({ panel }: { readonly panel: string }) => (
           ? null
           : <span aria-hidden="true">{group}</span>}
         {Object.entries(panels).filter(([, { isPaper }]) =>
-          isPaper !== true || isSandbox.value
+          isPaper !== true || Live.isSandbox.value === true
         )
           .map(([name, { title }]) => (
             <a
@@ -176,7 +176,7 @@ const NotPaper = () => {
 const App = () => {
   const { panel } = Gateway.place.value
   const { Body: Own, isPaper, title } = panels[panel] ?? nowhere
-  const Body = isPaper === true && !isSandbox.value ? NotPaper : Own
+  const Body = isPaper === true && Live.isSandbox.value !== true ? NotPaper : Own
   document.title = `${title} · Trigate`
   return (
     <>

@@ -12,9 +12,23 @@ export const duration = (seconds: number | undefined): string => {
 /** Formats a fraction as a percentage. */
 export const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
 
+/** Groups the thousands of a decimal text with narrow spaces. */
+export const decimal = (text: string): string => {
+  const [whole = "", ...places] = text.split(".")
+  return [whole.replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f"), ...places].join(".")
+}
+
 /** Formats a count with narrow spaces between thousands. */
-export const count = (value: number): string =>
-  Math.round(value).toString().replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f")
+export const count = (value: number): string => decimal(Math.round(value).toString())
+
+/** Formats a number with a fixed number of decimals and narrow spaces between thousands. */
+export const fixed = (value: number, places = 2): string => decimal(value.toFixed(places))
+
+/** Formats a number with its sign. */
+export const signed = (value: number, places = 2): string => `${value < 0 ? "" : "+"}${fixed(value, places)}`
+
+/** The class of the colour of a gain or a loss. */
+export const tone = (value: number): string => value < 0 ? "bad" : value > 0 ? "good" : ""
 
 /** Formats the time since `millis` (milliseconds since 1970) in one unit: seconds, minutes, hours or days. */
 export const age = (millis: number): string => {
@@ -24,11 +38,14 @@ export const age = (millis: number): string => {
   return seconds < 36 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
+/** Formats a time as in ISO 8601. */
+export const iso = (millis: number): string => new Date(millis).toISOString()
+
 /** Formats a date and time of day in UTC. */
-export const instant = (millis: number): string => new Date(millis).toISOString().slice(0, 16).replace("T", " ")
+export const instant = (millis: number): string => iso(millis).slice(0, 16).replace("T", " ")
 
 /** Formats a time of day in UTC, to the millisecond. */
-export const clock = (millis: number): string => new Date(millis).toISOString().slice(11, 23)
+export const clock = (millis: number): string => iso(millis).slice(11, 23)
 
 /** Shortens a long name to its beginning and end. */
 export const short = (text: string): string => text.length < 16 ? text : `${text.slice(0, 8)}…${text.slice(-4)}`
@@ -124,45 +141,48 @@ export const Confirm = ({ children, onCancel, onConfirm, title, verb }: {
   )
 }
 
-/** The columns and rows of a table. The first cell of a row is its heading. */
+/**
+ * The columns and rows of a table. The first cell of a row is its heading. Texts are aligned to the left, and numbers to
+ * the right.
+ */
 export interface Content {
   readonly columns: ReadonlyArray<string>
+  /** The columns with texts, besides the first one, or whether all columns have texts. Default: none. */
+  readonly text?: ReadonlyArray<string> | boolean
   readonly rows: ReadonlyArray<{ readonly key: string | number; readonly cells: ReadonlyArray<ComponentChildren> }>
 }
 
-/** Renders a table. If `isText` is set, aligns its cells to the left, otherwise to the right. */
-export const Grid = (
-  { columns, isText = false, label, rows }: Content & { readonly label: string; readonly isText?: boolean }
-) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label={`${label}, table`}>
-    <table class={isText ? "text" : ""}>
-      <thead>
-        <tr>{columns.map((column) => <th scope="col" key={column}>{column}</th>)}</tr>
-      </thead>
-      <tbody>
-        {rows.map(({ cells: [first, ...rest], key }) => (
-          <tr key={key}>
-            <th scope="row">{first}</th>
-            {rest.map((cell, at) => <td key={columns[at + 1]}>{cell}</td>)}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+/** Renders a table. */
+export const Grid = ({ columns, label, rows, text = [] }: Content & { readonly label: string }) => {
+  const alignment = (column = "") => text === true || (text !== false && text.includes(column)) ? "text" : ""
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${label}, table`}>
+      <table>
+        <thead>
+          <tr>{columns.map((column) => <th scope="col" class={alignment(column)} key={column}>{column}</th>)}</tr>
+        </thead>
+        <tbody>
+          {rows.map(({ cells: [first, ...rest], key }) => (
+            <tr key={key}>
+              <th scope="row">{first}</th>
+              {rest.map((cell, at) => <td class={alignment(columns[at + 1])} key={columns[at + 1]}>{cell}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
 
 /** Renders a card with a table. If the table has no rows, shows `empty` instead. */
 export const Table = (
-  { columns, empty, isText = false, rows, title }: Content & {
+  { empty, title, ...content }: Content & {
     readonly title: string
     readonly empty: ComponentChildren
-    readonly isText?: boolean
   }
 ) => (
   <section class="card" aria-label={title}>
     <h2>{title}</h2>
-    {rows.length === 0
-      ? <p class="muted">{empty}</p>
-      : <Grid label={title} columns={columns} rows={rows} isText={isText} />}
+    {content.rows.length === 0 ? <p class="muted">{empty}</p> : <Grid label={title} {...content} />}
   </section>
 )
