@@ -165,7 +165,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           200
         )
         assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"candleSnapshot"}`), 400)
-        const errors = page.getByRole("region", { name: "Errors of the last minute" })
+        const errors = page.getByRole("region", { name: "Errors", exact: true })
         yield* Effect.promise(() => errors.getByRole("row", { name: /InvalidRequest/u }).first().waitFor())
         const slowest = page.getByRole("region", { name: "Slowest routes of the last minute" })
         yield* Effect.promise(() => slowest.getByRole("row", { name: /info\.query/u }).first().waitFor())
@@ -291,7 +291,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           const legend = page.locator(".legend")
           yield* Effect.promise(() => legend.waitFor())
           const first = yield* Effect.promise(() => legend.innerText())
-          assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
+          assert.match(first, /UTC\s+O [\d.\s]+\s+H [\d.\s]+\s+L [\d.\s]+\s+C [\d.\s]+\s+V [\d.\s]+\s+[+-][\d.]+ %$/u)
           // no query is answered from here on
           yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
           yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
@@ -355,7 +355,16 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           }
           const samples = [
             { ...sample, time: 1_767_225_600_000, requests: 100 },
-            { ...sample, time: 1_767_225_610_000, requests: 150, failed: 5, cached: 60, attempts: 20, deliveries: 400 },
+            {
+              ...sample,
+              time: 1_767_225_610_000,
+              weightSaved: 300,
+              requests: 150,
+              failed: 5,
+              cached: 60,
+              attempts: 20,
+              deliveries: 400
+            },
             // the gateway began again
             { ...sample, time: 1_767_225_620_000, requests: 20, cached: 0, attempts: 0, weightLeft: 850 }
           ]
@@ -370,6 +379,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
             [
               "0.0 /s at most 5.0 /s",
               "0.0 /s at most 0.5 /s",
+              "300 in total",
               "0 % at most 75 %",
               "850 at most 900",
               "2 at most 2",

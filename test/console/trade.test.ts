@@ -6,7 +6,18 @@ import { isExhaustive } from "@trigate/testing/Sample"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { canOpen, closeBrowser, findings, goTo, keep, opened, press, shows } from "./browser.ts"
+import {
+  canOpen,
+  closeBrowser,
+  findings,
+  goTo,
+  isAsWideAsTheWindow,
+  keep,
+  opened,
+  press,
+  shows,
+  wear
+} from "./browser.ts"
 import type { Opened } from "./browser.ts"
 
 afterAll(closeBrowser)
@@ -109,7 +120,11 @@ describe.runIf(canOpen)("the Trade view of a sandbox", () => {
         yield* shows(browser, /^Order \d+ is resting on the book\.$/u)
         yield* chartSays(browser, /; order to buy 0\.05 at 1.500\.0;/u)
         yield* keep(browser, "console-trade")
-        assert.deepStrictEqual(yield* findings(browser), [])
+        for (const [colorScheme, width] of [["dark", 1920], ["dark", 768], ["light", 390], ["light", 1200]] as const) {
+          yield* wear(browser, { colorScheme, width })
+          assert.deepStrictEqual(yield* findings(browser), [], `${colorScheme} ${width}`)
+          assert.isTrue(yield* isAsWideAsTheWindow(browser), `${colorScheme} ${width}`)
+        }
         yield* tab(browser, "Open orders")
         yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
         yield* shows(browser, /^Order \d+ is cancelled\.$/u)

@@ -1,12 +1,12 @@
 /** The console: one page about one gateway. */
 import { signal } from "@preact/signals"
 import { type ComponentType, render } from "preact"
-import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
+import { lazily } from "./Lazy.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
 import { Overview } from "./Overview.tsx"
@@ -50,22 +50,6 @@ interface Panel {
   readonly Body: ComponentType
   /** Whether the panel is shown only if the gateway is a sandbox. */
   readonly isPaper?: boolean
-}
-
-/** Makes a panel whose code is loaded when it is first shown. */
-const lazily = (load: () => Promise<ComponentType>): ComponentType => {
-  const loaded = signal<ComponentType | undefined>(undefined)
-  const failed = signal(false)
-  const Lazy = () => {
-    useEffect(() => {
-      load().then((Body) => (loaded.value = Body), () => (failed.value = true))
-    }, [])
-    const Body = loaded.value
-    return Body === undefined
-      ? <p class="muted">{failed.value ? "This panel did not load; reload the page." : "Loading …"}</p>
-      : <Body />
-  }
-  return Lazy
 }
 
 /** The console's panels by navigation group. In each group, the key of a panel is the panel's name in links. */
@@ -182,7 +166,10 @@ const App = () => {
     <>
       <a class="skip" href="#main">Skip to the panel</a>
       <header>
-        <span class="name">Trigate</span>
+        <span class="name">
+          <img src="./icon.svg" alt="" />
+          Trigate
+        </span>
         <Banner />
         {Gateway.hasKey.value
           ? <button type="button" class="plain" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>

@@ -134,7 +134,15 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
   {
     title: "Positions",
     total: perpetuals.assetPositions.length,
-    columns: ["Coin", "Size", "Value", "Entry price", "PnL", "Liquidation", ...actions === undefined ? [] : ["Close"]],
+    columns: [
+      "Coin",
+      "Size",
+      "Value, USDC",
+      "Entry price",
+      "PnL, USDC",
+      "Liquidation",
+      ...actions === undefined ? [] : ["Close"]
+    ],
     text: ["Close"],
     empty: `No positions yet: each one appears here with its profit. The account is worth ${
       usd(perpetuals.marginSummary.accountValue)
@@ -146,10 +154,10 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
           {label(position.coin)} <span class="muted">{position.leverage.value}× {position.leverage.type}</span>
         </>,
         <span key="size" class={Table.tone(Number(position.szi))}>{Table.decimal(position.szi)}</span>,
-        `${usd(position.positionValue)} USDC`,
+        usd(position.positionValue),
         Table.decimal(position.entryPx ?? "–"),
         <span key="pnl" class={Table.tone(Number(position.unrealizedPnl))}>
-          {Table.signed(Number(position.unrealizedPnl))} USDC ({Table.signed(Number(position.returnOnEquity) * 100)} %)
+          {Table.signed(Number(position.unrealizedPnl))} ({Table.signed(Number(position.returnOnEquity) * 100)} %)
         </span>,
         Table.decimal(position.liquidationPx ?? "–"),
         ...actions === undefined ? [] : [actions.position(position)]

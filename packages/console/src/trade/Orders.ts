@@ -52,7 +52,7 @@ export interface Terms {
   readonly isReduceOnly: boolean
 }
 
-/** What became of the latest action. */
+/** The report on the latest action. */
 export interface Report {
   /** `wait` while the outcome is unknown. */
   readonly tone: "good" | "bad" | "wait"

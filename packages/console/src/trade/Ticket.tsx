@@ -57,9 +57,10 @@ const readRates = async (): Promise<void> => {
   }
 }
 
-/** The leverage that was set here, by coin. It is that of a position, or otherwise the maximum. */
+/** The leverage that was set here, by coin. */
 const leverages = signal<{ readonly [coin: string]: number }>({})
 
+/** The leverage of the coin: as set here, or as the position has it, or the maximum. */
 const leverage = computed(() => {
   const coin = chosen.value
   if (coin === undefined) return 1

@@ -34,11 +34,11 @@ const queries = [
   ...["BTC", "ETH", "SOL", "HYPE", "kPEPE"].map((coin) => call(InfoOperations.l2Book, { coin }))
 ]
 
-const weightOf: ReadonlyMap<string, number> = new Map(
+const queryWeights: ReadonlyMap<string, number> = new Map(
   queries.map(({ body, operation }) => [body.text, operation.cost.weight])
 )
 
-const weightOfBot = queries.reduce((sum, { operation }) => sum + operation.cost.weight, 0)
+const botWeight = queries.reduce((sum, { operation }) => sum + operation.cost.weight, 0)
 
 /** Starts bots at the same time. Returns the weight of their queries with and without the gateway. */
 export const start = Effect.fnUntraced(function*(state: SandboxState["Service"], bots: number) {
@@ -47,7 +47,7 @@ export const start = Effect.fnUntraced(function*(state: SandboxState["Service"],
   const transport = HttpTransport.of({
     send: ({ body = new Uint8Array() }) => {
       requests += 1
-      weight += weightOf.get(new TextDecoder().decode(body)) ?? 0
+      weight += queryWeights.get(new TextDecoder().decode(body)) ?? 0
       return Sandbox.serveVenue("/info", body).pipe(
         Effect.map(({ pieces, status }) => ({
           status,
@@ -73,7 +73,7 @@ export const start = Effect.fnUntraced(function*(state: SandboxState["Service"],
     bots,
     queries: bots * queries.length,
     requests,
-    weightWithout: bots * weightOfBot,
+    weightWithout: bots * botWeight,
     weight,
     weightPerMinute: RateLimiter.defaultWeight
   } satisfies BotCost
