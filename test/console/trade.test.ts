@@ -133,7 +133,7 @@ describe.runIf(canOpen)("the Trade view of a sandbox", () => {
           yield* order(browser, "Buy", "limit", "0.05", price)
           yield* chartSays(browser, new RegExp(`order to buy 0\\.05 at 1.${price.slice(1)}`, "u"))
         }
-        yield* press(browser, "Cancel all orders")
+        yield* press(browser, "Cancel all")
         yield* shows(browser, "2 orders are cancelled.")
         yield* tab(browser, "Positions")
         yield* press(browser, "Close the position in ETH")

@@ -5,12 +5,12 @@ import * as Table from "../Table.tsx"
 import { market } from "./Markets.ts"
 import { pick } from "./Ticket.tsx"
 
-const tall = matchMedia("(min-height: 62rem)")
+/** Returns the number of levels on each side that fit into the window. */
+const countLevels = (): number => innerHeight >= 992 ? 14 : innerHeight >= 736 ? 9 : 7
 
-/** Number of levels on each side, by the height of the window. */
-const depth = signal(tall.matches ? 14 : 9)
-tall.addEventListener("change", () => {
-  depth.value = tall.matches ? 14 : 9
+const depth = signal(countLevels())
+addEventListener("resize", () => {
+  depth.value = countLevels()
 })
 
 const places = (text: string): number => text.split(".")[1]?.length ?? 0

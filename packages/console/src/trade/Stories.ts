@@ -201,7 +201,7 @@ const jump = Effect.gen(function*() {
   const { time } = yield* Sandbox.status()
   const before = Number((yield* Info.allMids({}))["ETH"])
   yield* Sandbox.advance({ advance: hour })
-  say("The venue's clock jumps an hour: orders that the price reached are filled, and funding is paid.")
+  say("The venue's clock jumps an hour: the price path fills orders, and the account pays or receives funding.")
   yield* Effect.promise(() => Promise.all([loadNewest(), Orders.readAgain()]))
   const after = Number((yield* Info.allMids({}))["ETH"])
   const payments = yield* decodePayments(yield* Info.raw({ type: "userFunding", user, startTime: time }))

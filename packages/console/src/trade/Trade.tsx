@@ -137,7 +137,7 @@ const Account = () => {
         {state.orders.length > 0
           ? (
             <button type="button" class="plain" onClick={() => void Orders.cancel(state.orders)}>
-              Cancel all orders
+              Cancel all
             </button>
           )
           : null}
