@@ -14,6 +14,8 @@ export default defineConfig({
     target: "es2022",
     assetsDir: "console",
     modulePreload: { polyfill: false },
+    // WebAssembly that the page's policy does not allow: without it, the signer hashes in JavaScript
+    rolldownOptions: { external: ["hash-wasm"] },
     // the licences of what the page holds ask to be passed on with every copy
     license: { fileName: "licenses.md" }
   }

@@ -150,7 +150,7 @@ describe.runIf(canOpen)("the callers of a gateway with keys", () => {
       const browser = yield* opened()
       yield* goTo(browser, `${url}/#callers`)
       yield* enterKey(browser, reader)
-      yield* shows(browser, "The scope of this caller does not include the class `admin`")
+      yield* shows(browser, "The scope of this caller does not include the class admin")
       yield* press(browser, "Forget the key")
       yield* enterKey(browser, operator)
       yield* shows(browser, "Make a key for a caller that has no valid key")
@@ -290,7 +290,7 @@ describe.runIf(canOpen)("the console of a venue that fails", () => {
       yield* shows(browser, "This gateway is not a sandbox: it sends orders to mainnet.")
       assert.strictEqual(yield* Effect.promise(() => browser.page.getByRole("button", { name: /order/u }).count()), 0)
       assert.strictEqual(
-        yield* Effect.promise(() => browser.page.getByRole("link", { name: "Paper trading" }).count()),
+        yield* Effect.promise(() => browser.page.getByRole("link", { name: "Trade" }).count()),
         0
       )
       yield* goTo(browser, `${url}/#candles?coin=NOPE&interval=15m`)

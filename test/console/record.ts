@@ -1,6 +1,6 @@
 /**
- * `npm run record`: records docs/images/console.png, an animation of the console of a sandbox: the chart with fills and open
- * orders, a filled order, a refused one, and a mistake in a signature.
+ * `npm run record`: records docs/images/console.png, an animation of the Trade view of a sandbox: the chart with fills and
+ * open orders, a filled order, a refused one, and three scenarios.
  */
 import * as ProcessMetrics from "@trigate/server/unstable/process/Metrics"
 import { gateway } from "@trigate/testing/Gateway"
@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
 import * as zlib from "node:zlib"
 import type { Opened } from "./browser.ts"
-import { click, closeBrowser, goTo, opened, postJson, press, shows } from "./browser.ts"
+import { closeBrowser, goTo, opened, press, shows } from "./browser.ts"
 
 interface Frame {
   readonly png: Buffer
@@ -54,11 +54,12 @@ const animate = (frames: ReadonlyArray<Frame>): Buffer => {
   const size = head.data.subarray(0, 8)
   const parts = frames.flatMap(({ png, seconds }, at) => {
     const delay = Buffer.from([0, Math.round(seconds * 10), 0, 10, 0, 0])
+    const found = readChunks(png).filter(({ type }) => type === "IDAT").map(({ data }) => data)
+    // the browser compresses for speed
+    const data = zlib.deflateSync(zlib.inflateSync(Buffer.concat(found)), { level: 9 })
     return [
       chunk("fcTL", integers(sequence++), size, integers(0, 0), delay),
-      ...readChunks(png).filter(({ type }) => type === "IDAT").map(({ data }) =>
-        at === 0 ? chunk("IDAT", data) : chunk("fdAT", integers(sequence++), data)
-      )
+      at === 0 ? chunk("IDAT", data) : chunk("fdAT", integers(sequence++), data)
     ]
   })
   return Buffer.concat([
@@ -73,34 +74,51 @@ const animate = (frames: ReadonlyArray<Frame>): Buffer => {
 /** Hours of trading before the recording. */
 const hours = 18
 
-/** A day of trading before the recording: fills of several bars, and orders that rest on both sides of the price. */
-const earlier = Effect.fnUntraced(function*(browser: Opened, url: string) {
-  const { page } = browser
-  const order = Effect.fnUntraced(function*(side: string, size: string, price: string, outcome: RegExp) {
-    yield* Effect.promise(() => page.getByLabel("Side").selectOption(side))
-    yield* Effect.promise(() => page.getByLabel("Size").fill(size))
-    yield* Effect.promise(() => page.getByLabel("Price").fill(price))
-    yield* press(browser, "Place the order")
-    yield* shows(browser, outcome)
+const order = ({ page }: Opened, side: "Buy" | "Sell", size: string, price?: number) =>
+  Effect.promise(async () => {
+    await page.getByRole("radio", { name: side }).check({ force: true })
+    await page.getByLabel("Type").selectOption(price === undefined ? "market" : "limit")
+    await page.getByLabel("Size", { exact: true }).fill(size)
+    if (price !== undefined) await page.getByLabel("Price", { exact: true }).fill(String(price))
+    await page.getByRole("button", { name: `${side} ETH` }).click()
   })
-  yield* goTo(browser, `${url}/#trade`)
-  yield* shows(browser, "No open orders.")
-  for (
-    const [side, size, later] of [["buy", "0.4", 6], ["buy", "0.3", 5], ["sell", "0.2", 4], ["buy", "0.1", 3]] as const
-  ) {
-    yield* order(side, size, "", /^Order \d+ is filled/u)
-    yield* postJson(`${url}/admin/sandbox/clock`, JSON.stringify({ advance: later * 3_600_000 }))
-  }
-  const prices = yield* Effect.promise(() =>
-    fetch(`${url}/info`, {
+
+const post = (url: string, body: object) =>
+  Effect.promise(() =>
+    fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: `{"type":"allMids"}`
+      body: JSON.stringify(body)
     }).then((response) => response.text())
   )
-  const { ETH } = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ ETH: Schema.String })))(prices)
-  for (const [side, size, share] of [["buy", "0.25", 0.99], ["buy", "0.5", 0.985], ["sell", "0.3", 1.01]] as const) {
-    yield* order(side, size, String(Math.round(Number(ETH) * share)), /^Order \d+ is resting/u)
+
+const decodeMids = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ ETH: Schema.String })))
+
+const mid = (url: string) =>
+  Effect.map(post(`${url}/info`, { type: "allMids" }), (mids) => Number(decodeMids(mids).ETH))
+
+const advance = (url: string, hours: number) =>
+  post(`${url}/admin/sandbox/clock`, { advance: Math.round(hours * 3_600_000) })
+
+/** A day of trading before the recording: fills of several bars, and orders that rest on both sides of the price. */
+const earlier = Effect.fnUntraced(function*(browser: Opened, url: string) {
+  // looks ahead, so that the position has a profit
+  yield* post(`${url}/admin/sandbox/snapshots`, {})
+  const before = yield* mid(url)
+  yield* advance(url, hours)
+  const [side, other] = before < (yield* mid(url)) ? ["Buy", "Sell"] as const : ["Sell", "Buy"] as const
+  yield* post(`${url}/admin/sandbox/reset`, { snapshot: "1" })
+  for (
+    const [each, size, later] of [[side, "0.4", 6], [side, "0.3", 5], [other, "0.2", 4], [side, "0.1", 3.2]] as const
+  ) {
+    yield* order(browser, each, size)
+    yield* shows(browser, /^Order \d+ is filled/u)
+    yield* advance(url, later)
+  }
+  const price = yield* mid(url)
+  for (const [side, size, share] of [["Buy", "0.25", 0.997], ["Buy", "0.5", 0.993], ["Sell", "0.3", 1.006]] as const) {
+    yield* order(browser, side, size, Math.round(price * share))
+    yield* shows(browser, /^Order \d+ is resting/u)
   }
 })
 
@@ -108,42 +126,41 @@ const record = Effect.gen(function*() {
   // the venue's clock is advanced to the present by the trading before the recording
   const clock = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000).toISOString()
   const { url } = yield* gateway({ TRIGATE_SANDBOX_CLOCK: clock })
-  const browser = yield* opened()
+  const browser = yield* opened({ colorScheme: "dark" })
   const { page } = browser
   const frames: Array<Frame> = []
   const show = (seconds: number) =>
     Effect.map(Effect.promise(() => page.screenshot()), (png) => void frames.push({ png, seconds }))
-  const order = Effect.fnUntraced(function*(size: string, price: string) {
-    yield* Effect.promise(() => page.getByLabel("Size").fill(size))
-    yield* Effect.promise(() => page.getByLabel("Price").fill(price))
-    yield* show(0.8)
-    yield* press(browser, "Place the order")
+  const trade = Effect.gen(function*() {
+    yield* goTo(browser, `${url}/#trade?coin=ETH&interval=15m`)
+    yield* Effect.promise(() => page.getByRole("button", { name: "Buy ETH" }).waitFor())
+    yield* Effect.promise(() => page.getByRole("img", { name: /^Candlestick chart from/u }).waitFor())
+    yield* Effect.promise(() => page.locator("tr.bid").nth(6).waitFor())
   })
-  yield* Effect.promise(() => page.setViewportSize({ width: 1040, height: 660 }))
+  const story = Effect.fnUntraced(function*(name: string) {
+    yield* press(browser, name)
+    yield* Effect.promise(() => page.getByRole("region", { name, exact: true }).locator(".number").waitFor())
+    yield* show(3.5)
+  })
+  yield* Effect.promise(() => page.setViewportSize({ width: 1120, height: 660 }))
+  yield* trade
   yield* earlier(browser, url)
   // the first frame is all that a viewer without animations shows
-  yield* goTo(browser, `${url}/#candles?coin=ETH&interval=15m`)
-  yield* shows(browser, "500 bars, none missing between them")
-  yield* Effect.promise(() => page.getByRole("img", { name: /^Candlestick chart from/u }).waitFor())
-  // orders and fills are read every ten seconds
-  yield* Effect.promise(() => page.waitForResponse((response) => response.url().endsWith("/info")))
+  yield* goTo(browser, "about:blank")
+  yield* trade
+  yield* Effect.promise(() => page.getByRole("img", { name: /entry of .* order to buy .* fills/u }).waitFor())
   yield* Effect.promise(() => page.waitForFunction(() => document.fonts.status === "loaded"))
   yield* Effect.promise(() => page.mouse.move(0, 0))
   yield* show(3)
-  yield* click(browser, "Paper trading")
-  yield* shows(browser, /^As of /u)
-  yield* order("0.05", "")
+  yield* order(browser, "Buy", "0.05")
   yield* shows(browser, /^Order \d+ is filled/u)
+  yield* show(2)
+  yield* order(browser, "Buy", "0.001", 1500)
+  yield* shows(browser, /^Refused: /u)
   yield* show(2.5)
-  yield* order("0.001", "1500")
-  yield* shows(browser, /^Refused \(MinimumNotional\)/u)
-  yield* show(3)
-  yield* click(browser, "Inspector")
-  yield* press(browser, "Load an example")
-  yield* press(browser, "Inspect")
-  yield* Effect.promise(() => page.locator("details", { hasText: "The corrected body" }).waitFor())
-  yield* Effect.promise(() => page.locator("section.card").last().scrollIntoViewIfNeeded())
-  yield* show(3)
+  yield* story("100 bots on one address")
+  yield* story("Lose the next reply")
+  yield* story("A mistake in a signature")
   fs.writeFileSync(new URL("../../docs/images/console.png", import.meta.url), animate(frames))
 })
 

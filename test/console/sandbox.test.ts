@@ -165,7 +165,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           200
         )
         assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"candleSnapshot"}`), 400)
-        const errors = page.getByRole("region", { name: "Errors of the last minute" })
+        const errors = page.getByRole("region", { name: "Errors", exact: true })
         yield* Effect.promise(() => errors.getByRole("row", { name: /InvalidRequest/u }).first().waitFor())
         const slowest = page.getByRole("region", { name: "Slowest routes of the last minute" })
         yield* Effect.promise(() => slowest.getByRole("row", { name: /info\.query/u }).first().waitFor())
@@ -206,51 +206,6 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
         yield* press("Inspect")
         yield* Effect.promise(() => page.locator("p.good", { hasText: "The signature is by 0x" }).waitFor())
         assert.deepStrictEqual(browser.complaints, [])
-      }))
-
-    it.effect("fills a paper order, explains a refused one, and cancels one that rests, by the keyboard", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        const type = (...keys: ReadonlyArray<string>) =>
-          Effect.forEach(keys, (key) => Effect.promise(() => page.keyboard.press(key)), { discard: true })
-        const place = (size: string, price: string) =>
-          Effect.gen(function*() {
-            yield* Effect.promise(() => page.getByLabel("Size").focus())
-            yield* Effect.promise(() => page.getByLabel("Size").selectText())
-            yield* Effect.promise(() => page.keyboard.type(size))
-            yield* type("Tab", "Tab")
-            yield* Effect.promise(() => page.getByLabel("Price").selectText())
-            yield* type("Delete")
-            yield* Effect.promise(() => page.keyboard.type(price))
-            yield* type("Tab", "Enter")
-          })
-        yield* goTo(browser, `${url}/`)
-        yield* Effect.promise(() => page.getByRole("link", { name: "Place a paper order" }).press("Enter"))
-        yield* shows(browser, "No open orders.")
-        yield* place("0.05", "")
-        yield* shows(browser, /^Order \d+ is filled: 0\.05 at [\d.]+\.$/u)
-        yield* Effect.promise(() =>
-          page.getByRole("region", { name: "Positions, table" }).getByRole("row", { name: /^ETH 0\.05/u }).waitFor()
-        )
-        yield* Effect.promise(() =>
-          // an order may take several prices of the book, a fill each
-          page.getByRole("region", { name: "Latest fills, table" }).getByRole("row", { name: /ETH Open Long 0\.0\d/u })
-            .first().waitFor()
-        )
-        yield* place("0.001", "1500")
-        yield* shows(browser, "Refused (MinimumNotional): Order must have minimum value of $10. asset=1")
-        yield* shows(browser, "The order value (size x price) must be at least 10 USDC: raise the size.")
-        yield* keep(browser, "console-trade")
-        assert.deepStrictEqual(yield* findings(browser), [])
-        yield* place("0.05", "1500")
-        yield* shows(browser, /^Order \d+ is resting on the book\.$/u)
-        yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
-        yield* shows(browser, /^Order \d+ is cancelled\.$/u)
-        yield* shows(browser, "No open orders.")
-        assert.deepStrictEqual(browser.complaints, [])
-        assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
       }))
 
     it.effect("shows its chains, says that nothing is real, and asks nobody else", () =>
@@ -336,7 +291,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           const legend = page.locator(".legend")
           yield* Effect.promise(() => legend.waitFor())
           const first = yield* Effect.promise(() => legend.innerText())
-          assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
+          assert.match(first, /UTC\s+O [\d.\s]+\s+H [\d.\s]+\s+L [\d.\s]+\s+C [\d.\s]+\s+V [\d.\s]+\s+[+-][\d.]+ %$/u)
           // no query is answered from here on
           yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
           yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
@@ -400,7 +355,16 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           }
           const samples = [
             { ...sample, time: 1_767_225_600_000, requests: 100 },
-            { ...sample, time: 1_767_225_610_000, requests: 150, failed: 5, cached: 60, attempts: 20, deliveries: 400 },
+            {
+              ...sample,
+              time: 1_767_225_610_000,
+              weightSaved: 300,
+              requests: 150,
+              failed: 5,
+              cached: 60,
+              attempts: 20,
+              deliveries: 400
+            },
             // the gateway began again
             { ...sample, time: 1_767_225_620_000, requests: 20, cached: 0, attempts: 0, weightLeft: 850 }
           ]
@@ -415,6 +379,7 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
             [
               "0.0 /s at most 5.0 /s",
               "0.0 /s at most 0.5 /s",
+              "300 in total",
               "0 % at most 75 %",
               "850 at most 900",
               "2 at most 2",

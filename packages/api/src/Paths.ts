@@ -108,6 +108,12 @@ export const sandboxBooks = "/admin/sandbox/books"
 /** Path of the route that sets the faults that the sandbox injects. */
 export const sandboxFaults = "/admin/sandbox/faults"
 
+/** Path of the route that closes the WebSockets to the sandbox's venue. */
+export const sandboxSockets = "/admin/sandbox/sockets"
+
+/** Path of the route that lets bots poll the sandbox's venue. */
+export const sandboxBots = "/admin/sandbox/bots"
+
 /** Path of the route that sets the balances and positions of an account in the sandbox. */
 export const sandboxAccounts = "/admin/sandbox/accounts"
 

@@ -97,6 +97,31 @@ export const FaultChange = Schema.Struct(Struct.map(SandboxFaults.fields, Schema
 })
 export type FaultChange = typeof FaultChange.Type
 
+/** How long the sandbox's venue has no WebSockets. */
+export const SocketCut = Schema.Struct({
+  downFor: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 })).annotateKey({
+    description: "Milliseconds for which the venue refuses new WebSockets"
+  })
+}).annotate({ identifier: "SocketCut", examples: [{ downFor: 1000 }] })
+export type SocketCut = typeof SocketCut.Type
+
+/** The number of bots that start at the same time. */
+export const BotStart = Schema.Struct({
+  bots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
+}).annotate({ identifier: "BotStart", examples: [{ bots: 100 }] })
+export type BotStart = typeof BotStart.Type
+
+/** The queries of bots, and their weight for the venue's rate limit of one IP address. */
+export const BotCost = Schema.Struct({
+  bots: Schema.Natural,
+  queries: Schema.Natural.annotateKey({ description: "Number of queries that the bots sent" }),
+  requests: Schema.Natural.annotateKey({ description: "Number of requests that reached the venue" }),
+  weightWithout: Schema.Natural.annotateKey({ description: "Weight of the queries if each had reached the venue" }),
+  weight: Schema.Natural.annotateKey({ description: "Weight of the requests that reached the venue" }),
+  weightPerMinute: Schema.Natural.annotateKey({ description: "Weight that the venue grants an IP address per minute" })
+}).annotate({ identifier: "BotCost" })
+export type BotCost = typeof BotCost.Type
+
 /** The balances and positions to set for an account. */
 export const Endowment = Schema.Struct({
   user: Address,
@@ -163,6 +188,19 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
       description: "The seed of the sandbox determines which requests a fault affects."
     })
   ),
+  HttpApiEndpoint.post("cutSockets", Paths.sandboxSockets, { payload: SocketCut, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Close the gateway's WebSockets to the venue",
+      description: "The gateway reconnects, and recovers the fills and orders that it missed. Callers stay connected."
+    })
+  ),
+  HttpApiEndpoint.post("startBots", Paths.sandboxBots, { payload: BotStart, success: BotCost, error: errors })
+    .annotateMerge(OpenApi.annotations({
+      summary: "Let bots query the venue through a cache of their own",
+      description:
+        "Each bot sends the ten queries with which a bot starts: metadata, prices, and the books of five coins. The queries " +
+        "pass through the gateway's cache and coalescing, as those to live chains do."
+    })),
   HttpApiEndpoint.post("endow", Paths.sandboxAccounts, { payload: Endowment, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set the balances and positions of an account",

@@ -5,6 +5,8 @@ import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as Schema from "effect/Schema"
 import { postOwn, readOwn } from "./internal/Served.ts"
 
+const postBots = postOwn("startSandboxBots", SandboxApi.BotStart, SandboxApi.BotCost)
+
 /** Makes a method that changes the sandbox: it sends a payload, and returns the sandbox's new state. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
   const post = postOwn(name, payload, SandboxApi.SandboxStatus)
@@ -117,6 +119,47 @@ export const setBook = control("setSandboxBook", Paths.sandboxBooks, SandboxApi.
  * ```
  */
 export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, SandboxApi.FaultChange)
+
+/**
+ * Closes the gateway's WebSockets to the venue. The venue refuses new ones for a number of milliseconds.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Sandbox.cutSockets({ downFor: 1000 })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const cutSockets = control("cutSandboxSockets", Paths.sandboxSockets, SandboxApi.SocketCut)
+
+/**
+ * Lets bots query the venue at the same time through a cache of their own. Returns the weight of their queries with and
+ * without the gateway.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(
+ *   Sandbox.startBots({ bots: 100 }),
+ *   ({ weight, weightWithout }) => Console.log(weightWithout, weight)
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 9200 92
+ * ```
+ */
+export const startBots = (start: SandboxApi.BotStart) => postBots(Paths.sandboxBots, start)
 
 /**
  * Sets the balance and positions of an account.

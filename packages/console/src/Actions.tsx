@@ -5,7 +5,7 @@ import * as Admin from "@trigate/client/Admin"
 import * as Gateway from "./Gateway.ts"
 import { readiness, usePolled } from "./Live.ts"
 import * as Words from "./Table.tsx"
-import { Confirm, Grid } from "./Table.tsx"
+import { Grid } from "./Table.tsx"
 
 const describeResolution = (found: ActionResolution): string => {
   switch (found._tag) {
@@ -24,43 +24,45 @@ const describeResolution = (found: ActionResolution): string => {
   }
 }
 
-interface Asked {
-  readonly action: UnansweredAction
-  readonly what: "resolve" | "forget"
-}
+/** Asks before an action is sent again. */
+const resolving = ({ actionType, openedAt }: UnansweredAction, act: () => Promise<void>): Words.Confirmation => ({
+  title: "Send this action again?",
+  verb: "Send the same bytes",
+  act,
+  consequences: (
+    <>
+      <p>
+        The gateway sends the signed bytes of this <code>{actionType}</code>{" "}
+        to the venue again, unchanged. If the venue accepted the first attempt, it refuses this attempt because the
+        nonce is used. The refusal then shows that the first attempt was accepted.
+      </p>
+      <p>
+        <strong>If the venue did not accept the first attempt, the action can be executed now</strong>,{" "}
+        {Words.age(openedAt)} after the action was first sent. Nothing else is signed or sent.
+      </p>
+    </>
+  )
+})
 
-const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
-  readonly asked: Asked
-  readonly onConfirm: () => void
-  readonly onCancel: () => void
-}) =>
-  what === "resolve"
-    ? (
-      <Confirm title="Send this action again?" verb="Send the same bytes" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>
-          The gateway sends the signed bytes of this <code>{action.actionType}</code>{" "}
-          to the venue again, unchanged. If the venue accepted the first attempt, it refuses this attempt because the
-          nonce is used. The refusal then shows that the first attempt was accepted.
-        </p>
-        <p>
-          <strong>If the venue did not accept the first attempt, the action can be executed now</strong>,{" "}
-          {Words.age(action.openedAt)} after the action was first sent. Nothing else is signed or sent.
-        </p>
-      </Confirm>
-    )
-    : (
-      <Confirm title="Forget this action?" verb="Forget it" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>
-          The entry is removed and nothing is sent. The action's nonce stays used: this gateway will not relay another
-          action with this nonce.
-        </p>
-        <p>Do this only if you know the outcome of the action from another source.</p>
-      </Confirm>
-    )
+/** Asks before an action is forgotten. */
+const forgetting = (act: () => Promise<void>): Words.Confirmation => ({
+  title: "Forget this action?",
+  verb: "Forget it",
+  act,
+  consequences: (
+    <>
+      <p>
+        The entry is removed and nothing is sent. The action's nonce stays used: this gateway will not relay another
+        action with this nonce.
+      </p>
+      <p>Do this only if you know the outcome of the action from another source.</p>
+    </>
+  )
+})
 
 const row = (
   { actionType, id, nonce, openedAt, signer, state }: UnansweredAction,
-  onAsk: (what: Asked["what"]) => void
+  { onForget, onResolve }: { readonly onForget: () => void; readonly onResolve: () => void }
 ) => ({
   key: id,
   cells: [
@@ -72,8 +74,8 @@ const row = (
     <code key="id" title={id}>{Words.short(id)}</code>,
     state === "sent" ? <span key="open" class="muted">a response can still arrive</span> : (
       <span key="open" class="row">
-        <button type="button" onClick={() => onAsk("resolve")}>Find out …</button>
-        <button type="button" class="plain" onClick={() => onAsk("forget")}>Forget …</button>
+        <button type="button" onClick={onResolve}>Find out …</button>
+        <button type="button" class="plain" onClick={onForget}>Forget …</button>
       </span>
     )
   ]
@@ -82,22 +84,21 @@ const row = (
 /** The console's panel of signed actions with unknown outcome. */
 export const Actions = () => {
   const [last, ask] = usePolled(Admin.actions)
-  const asked = useSignal<Asked | undefined>(undefined)
+  const [dialog, confirm] = Words.useConfirmation()
   const told = useSignal<string | undefined>(undefined)
-  const carryOut = async ({ action: { id }, what }: Asked): Promise<void> => {
-    asked.value = undefined
+  const resolve = async (id: string): Promise<void> => {
     told.value = "Querying the venue …"
-    if (what === "resolve") {
-      const outcome = await Gateway.run(Admin.resolve(id))
-      told.value = "failure" in outcome ? outcome.failure : describeResolution(outcome.value)
-    } else {
-      const outcome = await Gateway.run(Admin.forget(id))
-      told.value = "failure" in outcome
-        ? outcome.failure
-        : outcome.value
-        ? "Action forgotten; its nonce stays used."
-        : "The log no longer contains this action."
-    }
+    const outcome = await Gateway.run(Admin.resolve(id))
+    told.value = "failure" in outcome ? outcome.failure : describeResolution(outcome.value)
+    await ask()
+  }
+  const forget = async (id: string): Promise<void> => {
+    const outcome = await Gateway.run(Admin.forget(id))
+    told.value = "failure" in outcome
+      ? outcome.failure
+      : outcome.value
+      ? "Action forgotten; its nonce stays used."
+      : "The log no longer contains this action."
     await ask()
   }
   const log = readiness.value?.actionLog
@@ -124,24 +125,17 @@ export const Actions = () => {
         : (
           <Grid
             label="Actions"
-            isText
+            text
             columns={["State", "Age", "Action", "Signer", "Nonce", "ID", "What to do"]}
             rows={last.value.map((action) =>
-              row(action, (what) => {
-                asked.value = { action, what }
+              row(action, {
+                onResolve: () => confirm(resolving(action, () => resolve(action.id))),
+                onForget: () => confirm(forgetting(() => forget(action.id)))
               })
             )}
           />
         )}
-      {asked.value === undefined ? null : (
-        <Question
-          asked={asked.value}
-          onConfirm={() => void (asked.value === undefined ? undefined : carryOut(asked.value))}
-          onCancel={() => {
-            asked.value = undefined
-          }}
-        />
-      )}
+      {dialog}
     </section>
   )
 }

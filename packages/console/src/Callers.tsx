@@ -67,7 +67,10 @@ const keyLines = (
   )
 ]
 
-const row = (record: CallerKey, onAsk: (what: Asked["what"]) => void) => {
+const row = (
+  record: CallerKey,
+  { onRevoke, onRotate }: { readonly onRevoke: () => void; readonly onRotate: () => void }
+) => {
   const { createdAt, expiresAt, lastUsedAt, name, prefix, state } = record
   return {
     key: prefix,
@@ -80,45 +83,38 @@ const row = (record: CallerKey, onAsk: (what: Asked["what"]) => void) => {
       <div key="scope" class="long">{keyLines(record).map((line) => <div key={line}>{line}</div>)}</div>,
       state !== "valid" ? null : (
         <span key="change" class="row">
-          <button type="button" class="plain" onClick={() => onAsk("rotate")}>Rotate …</button>
-          <button type="button" class="plain" onClick={() => onAsk("revoke")}>Revoke …</button>
+          <button type="button" class="plain" onClick={onRotate}>Rotate …</button>
+          <button type="button" class="plain" onClick={onRevoke}>Revoke …</button>
         </span>
       )
     ]
   }
 }
 
-interface Asked {
-  readonly record: CallerKey
-  readonly what: "rotate" | "revoke"
-}
+/** Asks before a caller gets another key. */
+const rotating = (name: string, act: () => Promise<void>): Table.Confirmation => ({
+  title: `Another key for ${name}?`,
+  verb: "Make it",
+  act,
+  consequences: (
+    <p>
+      The new key has the same scope, quota and lifetime. The current keys of {name}{" "}
+      remain valid for a day, so that the caller can switch without an interruption.
+    </p>
+  )
+})
 
-const makeChange = (
-  { record: { name, prefix }, what }: Asked
-): Effect.Effect<IssuedKey | undefined, CallFailure, Connection> =>
-  what === "rotate" ? Admin.rotateKey(name) : Effect.as(Admin.revokeKeys(name, { prefix }), undefined)
-
-const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfirm }: {
-  readonly asked: Asked
-  readonly onConfirm: () => void
-  readonly onCancel: () => void
-}) =>
-  what === "rotate"
-    ? (
-      <Table.Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>
-          The new key has the same scope, quota and lifetime. The current keys of {name}{" "}
-          remain valid for a day, so that the caller can switch without an interruption.
-        </p>
-      </Table.Confirm>
-    )
-    : (
-      <Table.Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>
-          Every gateway with this key store refuses the key within seconds. A revoked key never becomes valid again.
-        </p>
-      </Table.Confirm>
-    )
+/** Asks before a key is revoked. */
+const revoking = ({ name, prefix }: CallerKey, act: () => Promise<void>): Table.Confirmation => ({
+  title: `Revoke ${prefix} of ${name}?`,
+  verb: "Revoke it",
+  act,
+  consequences: (
+    <p>
+      Every gateway with this key store refuses the key within seconds. A revoked key never becomes valid again.
+    </p>
+  )
+})
 
 /** Shows a newly created key. The key is set as a DOM property, so that it is not part of the page's HTML. */
 const Issued = ({ issued: { key, record }, onDone }: {
@@ -220,11 +216,10 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
 /** The console's panel of callers' keys. */
 export const Callers = () => {
   const [last, ask] = usePolled(Admin.keys)
-  const asked = useSignal<Asked | undefined>(undefined)
+  const [dialog, confirm] = Table.useConfirmation()
   const issued = useSignal<IssuedKey | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
   const change = async (call: Effect.Effect<IssuedKey | undefined, CallFailure, Connection>): Promise<void> => {
-    asked.value = undefined
     const outcome = await Gateway.run(call)
     failure.value = "failure" in outcome ? outcome.failure : undefined
     if ("value" in outcome) issued.value = outcome.value
@@ -274,26 +269,27 @@ export const Callers = () => {
         </label>
         <Table.Grid
           label="Keys"
-          isText
+          text
           columns={["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"]}
           rows={keys.map((record) =>
-            row(record, (what) => {
-              asked.value = { record, what }
+            row(record, {
+              onRotate: () => confirm(rotating(record.name, () => change(Admin.rotateKey(record.name)))),
+              onRevoke: () =>
+                confirm(
+                  revoking(record, () =>
+                    change(Effect.as(Admin.revokeKeys(record.name, { prefix: record.prefix }), undefined)))
+                )
             })
           )}
         />
         <p class="muted">Times are UTC.</p>
       </section>
-      <Creation key={issued.value?.record.prefix} onCreate={(creation) => void change(Admin.createKey(creation))} />
-      {asked.value === undefined ? null : (
-        <Question
-          asked={asked.value}
-          onConfirm={() => void (asked.value === undefined ? undefined : change(makeChange(asked.value)))}
-          onCancel={() => {
-            asked.value = undefined
-          }}
-        />
-      )}
+      <Creation
+        key={issued.value?.record.prefix}
+        onCreate={(creation) =>
+          void change(Admin.createKey(creation))}
+      />
+      {dialog}
     </>
   )
 }

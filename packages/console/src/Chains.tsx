@@ -2,7 +2,8 @@
 import * as Live from "./Live.ts"
 import * as Table from "./Table.tsx"
 
-const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
+/** The upstreams of each chain. */
+export const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
   trading: ["trading-api", "trading-node"],
   tokens: ["token-chain"],
   layer2: ["layer2"]
@@ -27,9 +28,10 @@ const causes: { readonly [cause: string]: string } = {
 }
 
 /** Returns an upstream's statistics of the last minute. */
-const upstreamFacts = (upstream: string) => {
+export const upstreamFacts = (upstream: string) => {
   if (Live.lastMinute.value === undefined) return undefined
   const calls = Live.growth("trigate_upstream_calls_total", { upstream })
+  const isOwn = ({ labels }: Live.Series): boolean => labels["upstream"] === upstream
   // neither a refusal, which is the caller's mistake, nor an abandoned attempt is a failure of the upstream
   const sound = ["ok", "refused", "abandoned"].reduce(
     (sum, outcome) => sum + Live.growth("trigate_upstream_calls_total", { upstream, outcome }),
@@ -39,8 +41,8 @@ const upstreamFacts = (upstream: string) => {
     perSecond: Live.perSecond(calls),
     calls,
     failed: calls === 0 ? 0 : (calls - sound) / calls,
-    p50: Live.quantile("trigate_upstream_call_seconds", 0.5, { upstream }),
-    p95: Live.quantile("trigate_upstream_call_seconds", 0.95, { upstream }),
+    p50: Live.quantile("trigate_upstream_call_seconds", 0.5, isOwn),
+    p95: Live.quantile("trigate_upstream_call_seconds", 0.95, isOwn),
     ejected: Live.of("trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1).map(
       ({ labels }) => {
         const at = { upstream, address: labels["address"] ?? "" }

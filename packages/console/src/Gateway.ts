@@ -68,8 +68,9 @@ const paper = connect(true)
 /** The result of a call: its value, or its error message. */
 export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 
+/** Returns the message of an error, without the backticks that mark code in it. */
 const sentence = (error: unknown): string =>
-  error instanceof Error && error.message !== "" ? error.message : "The gateway does not respond"
+  error instanceof Error && error.message !== "" ? error.message.replaceAll("`", "") : "The gateway does not respond"
 
 const runOver = (over: ReturnType<typeof connect>) =>
 async <A, E>(
@@ -104,10 +105,16 @@ export const listen = (path: string, onMessage: (data: string) => void) => {
     const { stream } = yield* chains.open(path)
     if (stream === undefined) return
     isOpen = true
+    // not `Sse.decode`, which fails after a `retry` directive, with which the gateway begins each stream
+    const parser = Sse.makeParser((event) => {
+      if (event._tag === "Event" && event.event === "message") onMessage(event.data)
+    })
     yield* stream.pipe(
       Stream.decodeText(),
-      Stream.pipeThroughChannel(Sse.decode()),
-      Stream.runForEach(({ data, event }) => Effect.sync(() => event === "message" ? onMessage(data) : undefined))
+      Stream.runForEach((text) => {
+        const error = parser.feed(text)
+        return error === undefined ? Effect.void : Effect.fail(error)
+      })
     )
   })
   const stop: () => void = effect(() => {
@@ -130,7 +137,7 @@ export const post = (path: string, body: string) =>
   )
 
 /** Subscriptions of a stream, in the venue's form. */
-export type Subscriptions = ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>
+export type Subscriptions = ReadonlyArray<{ readonly type: string; readonly [member: string]: string | boolean }>
 
 /** Reads the frames of subscriptions until `stop` of the result is called. */
 export const follow = (subscriptions: Subscriptions, onFrame: (text: string) => void) => {

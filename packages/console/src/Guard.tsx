@@ -2,9 +2,11 @@
 import { useSignal } from "@preact/signals"
 import type { GuardStatus } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
+import type { Connection } from "@trigate/client/Connection"
 import * as Policy from "@trigate/domain/actions/Policy"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ComponentChildren } from "preact"
@@ -275,7 +277,7 @@ const groupDigits = (text: string): string =>
 
 const RefusalItem = ({ actionType, caller, time, violation }: GuardRefusal) => (
   <li>
-    <time dateTime={new Date(time).toISOString()}>{Table.instant(time)}{Table.clock(time).slice(5, 8)}</time>
+    <time dateTime={Table.iso(time)}>{Table.instant(time)}{Table.clock(time).slice(5, 8)}</time>
     <strong>{ruleTitles.get(violation.rule) ?? violation.rule}</strong>
     <div>
       {groupDigits(violation.message)}
@@ -398,32 +400,30 @@ const UnknownCoin = ({ target }: { readonly target: Policy.HaltTarget }) => {
   )
 }
 
-interface Asked {
-  readonly target: Policy.HaltTarget
-  readonly what: "halt" | "resume"
-}
+/** Asks before a halt. */
+const halting = (target: Policy.HaltTarget, act: () => Promise<void>): Table.Confirmation => ({
+  title: `Halt ${targetText(target)}?`,
+  verb: "Halt",
+  act,
+  consequences: (
+    <>
+      <UnknownCoin target={target} />
+      <p>
+        The gateway and its replicas refuse {"account" in target ? "its actions" : targetText(target)}{" "}
+        until somebody resumes. Cancels and reduce-only orders still pass.
+      </p>
+      <p>Orders on the book stay there, and can still fill.</p>
+    </>
+  )
+})
 
-const Question = ({ asked: { target, what }, onCancel, onConfirm }: {
-  readonly asked: Asked
-  readonly onConfirm: () => void
-  readonly onCancel: () => void
-}) =>
-  what === "halt"
-    ? (
-      <Table.Confirm title={`Halt ${targetText(target)}?`} verb="Halt" onConfirm={onConfirm} onCancel={onCancel}>
-        <UnknownCoin target={target} />
-        <p>
-          The gateway and its replicas refuse {"account" in target ? "its actions" : targetText(target)}{" "}
-          until somebody resumes. Cancels and reduce-only orders still pass.
-        </p>
-        <p>Orders on the book stay there, and can still fill.</p>
-      </Table.Confirm>
-    )
-    : (
-      <Table.Confirm title={`Resume ${targetText(target)}?`} verb="Resume" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>Actions pass again at once, if the policies and other halts allow them.</p>
-      </Table.Confirm>
-    )
+/** Asks before a halt ends. */
+const resuming = (target: Policy.HaltTarget, act: () => Promise<void>): Table.Confirmation => ({
+  title: `Resume ${targetText(target)}?`,
+  verb: "Resume",
+  act,
+  consequences: <p>Actions pass again at once, if the policies and other halts allow them.</p>
+})
 
 const Halts = ({ halts, onResume }: Pick<GuardStatus, "halts"> & {
   readonly onResume: (target: Policy.HaltTarget) => void
@@ -485,21 +485,19 @@ const Limits = ({ status: { accounts, policies, refusals } }: { readonly status:
 /** The console's panel of the guard. Trading can be halted also if the guard's status cannot be read. */
 export const Guard = () => {
   const [last, ask] = usePolled(Admin.guard)
-  const asked = useSignal<Asked | undefined>(undefined)
+  const [dialog, confirm] = Table.useConfirmation()
   const told = useSignal<string | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
-  const carryOut = async ({ target, what }: Asked): Promise<void> => {
-    asked.value = undefined
-    const outcome = what === "halt"
-      ? await Gateway.run(Admin.haltGuard(target))
-      : await Gateway.run(Admin.resumeGuard(target))
+  const carryOut = async <A, E>(call: Effect.Effect<A, E, Connection>, done: string): Promise<void> => {
+    const outcome = await Gateway.run(call)
     failure.value = "failure" in outcome ? outcome.failure : undefined
-    told.value = "failure" in outcome ? undefined : `${what === "halt" ? "Halted" : "Resumed"}: ${targetText(target)}.`
+    told.value = "failure" in outcome ? undefined : done
     await ask()
   }
-  const askTo = (what: Asked["what"]) => (target: Policy.HaltTarget): void => {
-    asked.value = { target, what }
-  }
+  const halt = (target: Policy.HaltTarget): void =>
+    confirm(halting(target, () => carryOut(Admin.haltGuard(target), `Halted: ${targetText(target)}.`)))
+  const resume = (target: Policy.HaltTarget): void =>
+    confirm(resuming(target, () => carryOut(Admin.resumeGuard(target), `Resumed: ${targetText(target)}.`)))
   if (last === undefined) return <p class="muted">Reading …</p>
   return (
     <>
@@ -509,21 +507,13 @@ export const Guard = () => {
         ? <p class="card bad" role="alert">{last.failure}</p>
         : (
           <>
-            <Halts halts={last.value.halts} onResume={askTo("resume")} />
+            <Halts halts={last.value.halts} onResume={resume} />
             {hasLimits(last.value.policies) ? null : <NoPolicies />}
           </>
         )}
-      <HaltForm onHalt={askTo("halt")} />
+      <HaltForm onHalt={halt} />
       {"failure" in last ? null : <Limits status={last.value} />}
-      {asked.value === undefined ? null : (
-        <Question
-          asked={asked.value}
-          onConfirm={() => void (asked.value === undefined ? undefined : carryOut(asked.value))}
-          onCancel={() => {
-            asked.value = undefined
-          }}
-        />
-      )}
+      {dialog}
     </>
   )
 }

@@ -168,8 +168,10 @@ export const Inspector = () => {
               onInput={({ currentTarget: { value } }) => draft.value = { ...draft.value, expected: value }}
             />
           </label>
-          <button type="submit">Inspect</button>
-          <button type="button" onClick={() => draft.value = example}>Load an example</button>
+          <div class="row">
+            <button type="submit">Inspect</button>
+            <button type="button" class="plain" onClick={() => draft.value = example}>Load an example</button>
+          </div>
         </form>
       </section>
       {now === undefined

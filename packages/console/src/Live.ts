@@ -72,6 +72,9 @@ export const snapshots = signal<ReadonlyArray<Snapshot>>([])
 /** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
 
+/** Whether the gateway is a sandbox; `undefined` until the gateway's readiness is known. */
+export const isSandbox = computed(() => readiness.value?.sandbox)
+
 /** The error of the latest query of readiness and metrics; `undefined` if the query succeeded. */
 export const trouble = signal<string | undefined>(undefined)
 
@@ -119,16 +122,21 @@ export const perSecond = (count: number): number => {
 }
 
 /**
- * Returns a quantile of a histogram's observations in the last minute, in the histogram's unit; `undefined` if there are
- * no observations.
+ * Returns a quantile of a histogram's observations, in the histogram's unit; `undefined` if there are no observations.
+ * `count` returns the number of observations in a bucket. Default: those of the last minute.
  *
  * The result is the upper bound of the bucket that contains the quantile.
  */
-export const quantile = (name: string, share: number, wanted: Labels): number | undefined => {
-  const counts = [...new Set(of(`${name}_bucket`, wanted).map(({ labels }) => labels["le"] ?? ""))]
-    .map((le) => ({
+export const quantile = (
+  name: string,
+  share: number,
+  wanted: (series: Series) => boolean,
+  count: (series: Series) => number = ({ labels }) => growth(`${name}_bucket`, labels)
+): number | undefined => {
+  const counts = [...Map.groupBy(of(`${name}_bucket`).filter(wanted), ({ labels }) => labels["le"] ?? "")]
+    .map(([le, buckets]) => ({
       bound: le === "+Inf" ? Infinity : Number(le),
-      count: growth(`${name}_bucket`, { ...wanted, le })
+      count: buckets.reduce((sum, bucket) => sum + count(bucket), 0)
     }))
     .toSorted((one, other) => one.bound - other.bound)
   const all = counts.at(-1)?.count ?? 0

@@ -1,13 +1,12 @@
 /** The console: one page about one gateway. */
-import { computed, signal } from "@preact/signals"
+import { signal } from "@preact/signals"
 import { type ComponentType, render } from "preact"
-import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
-import { Candles } from "./candles/Candles.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
+import { lazily } from "./Lazy.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
 import { Overview } from "./Overview.tsx"
@@ -53,22 +52,6 @@ interface Panel {
   readonly isPaper?: boolean
 }
 
-/** Makes a panel whose code is loaded when it is first shown. */
-const lazily = (load: () => Promise<ComponentType>): ComponentType => {
-  const loaded = signal<ComponentType | undefined>(undefined)
-  const failed = signal(false)
-  const Lazy = () => {
-    useEffect(() => {
-      load().then((Body) => (loaded.value = Body), () => (failed.value = true))
-    }, [])
-    const Body = loaded.value
-    return Body === undefined
-      ? <p class="muted">{failed.value ? "This panel did not load; reload the page." : "Loading …"}</p>
-      : <Body />
-  }
-  return Lazy
-}
-
 /** The console's panels by navigation group. In each group, the key of a panel is the panel's name in links. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
   Overview: {
@@ -76,11 +59,14 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
   },
   Market: {
     trade: {
-      title: "Paper trading",
-      Body: lazily(() => import("./Ticket.tsx").then(({ Ticket }) => Ticket)),
+      title: "Trade",
+      Body: lazily(() => import("./trade/Trade.tsx").then(({ Trade }) => Trade)),
       isPaper: true
     },
-    candles: { title: "Candles", Body: Candles },
+    candles: {
+      title: "Candles",
+      Body: lazily(() => import("./candles/Candles.tsx").then(({ Candles }) => Candles))
+    },
     account: {
       title: "Account",
       Body: lazily(() => import("./account/Account.tsx").then(({ Account }) => Account))
@@ -128,8 +114,6 @@ const Banner = () => {
   )
 }
 
-const isSandbox = computed(() => Live.readiness.value?.sandbox === true)
-
 /** Whether the navigation of a narrow window is open. */
 const isMenuOpen = signal(false)
 
@@ -141,7 +125,7 @@ const Navigation = ({ panel }: { readonly panel: string }) => (
           ? null
           : <span aria-hidden="true">{group}</span>}
         {Object.entries(panels).filter(([, { isPaper }]) =>
-          isPaper !== true || isSandbox.value
+          isPaper !== true || Live.isSandbox.value === true
         )
           .map(([name, { title }]) => (
             <a
@@ -176,13 +160,16 @@ const NotPaper = () => {
 const App = () => {
   const { panel } = Gateway.place.value
   const { Body: Own, isPaper, title } = panels[panel] ?? nowhere
-  const Body = isPaper === true && !isSandbox.value ? NotPaper : Own
+  const Body = isPaper === true && Live.isSandbox.value !== true ? NotPaper : Own
   document.title = `${title} · Trigate`
   return (
     <>
       <a class="skip" href="#main">Skip to the panel</a>
       <header>
-        <span class="name">Trigate</span>
+        <span class="name">
+          <img src="./icon.svg" alt="" />
+          Trigate
+        </span>
         <Banner />
         {Gateway.hasKey.value
           ? <button type="button" class="plain" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>

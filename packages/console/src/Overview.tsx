@@ -1,15 +1,18 @@
 /**
- * The console's first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how
- * to connect a program.
+ * The console's first view: the traffic of the last hour; latencies, upstreams, errors and slow routes of the last
+ * minute; and how to connect a program.
  */
 import { signal } from "@preact/signals"
 import { type HistorySample, sampleSeconds } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
+import * as Info from "@trigate/client/Info"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { useEffect } from "preact/hooks"
-import { modes, titles } from "./Chains.tsx"
+import { modes, titles, upstreamFacts, upstreamsByChain } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
+import { lazily } from "./Lazy.tsx"
 import * as Live from "./Live.ts"
 import * as Table from "./Table.tsx"
 
@@ -101,7 +104,7 @@ export const Snippets = () => {
   )
 }
 
-const coins = ["BTC", "ETH", "HYPE", "SOL"]
+const coins = ["BTC", "ETH", "HYPE", "SOL"] as const
 
 /** Maximum number of stored prices of a coin. */
 const most = 120
@@ -125,9 +128,28 @@ const add = (text: string): void => {
   }))
 }
 
-/** The card with the live mid prices. */
+const hour = 3_600_000
+
+/** Reads the prices of the last hour. */
+const readHour = async (): Promise<void> => {
+  const outcome = await Gateway.run(Effect.forEach(
+    coins,
+    (coin) =>
+      Effect.map(
+        Info.candleSnapshot({ coin, interval: "1m", startTime: Date.now() - hour }),
+        ({ candles }) => [coin, candles.slice(-60).map(({ c }) => Number(c))] as const
+      ),
+    { concurrency: "unbounded" }
+  ))
+  if ("value" in outcome) prices.value = Object.fromEntries(outcome.value.filter(([, closes]) => closes.length > 0))
+}
+
+/** The card with the prices of the last hour, which a stream continues. */
 export const Market = () => {
-  useEffect(() => Gateway.follow([{ type: "allMids" }], add).stop, [])
+  useEffect(() => {
+    void readHour()
+    return Gateway.follow([{ type: "allMids" }], add).stop
+  }, [])
   const shown = Object.entries(prices.value)
   return (
     <section class="card" aria-labelledby="market-title">
@@ -137,13 +159,16 @@ export const Market = () => {
           {shown.map(([coin, values]) => {
             const bottom = Math.min(...values)
             const height = Math.max(...values) - bottom
+            const last = values.at(-1) ?? 0
+            const percent = (last / (values[0] ?? last) - 1) * 100
             return (
               <div key={coin}>
                 <dt>
-                  <a href={Gateway.linkTo("candles", { coin, interval: "15m" })}>{coin}</a>
+                  <a href={Gateway.linkTo("trade", { coin, interval: "15m" })}>{coin}</a>
                 </dt>
                 <dd>
-                  <strong>{values.at(-1)}</strong>
+                  <strong>{Table.decimal(String(last))}</strong>{" "}
+                  <span class={Table.tone(percent)}>{Table.signed(percent)} %</span>
                   <Table.Spark
                     label={`Mid price of ${coin}`}
                     top={height === 0 ? 1 : height}
@@ -175,6 +200,8 @@ type Step = readonly [from: HistorySample, to: HistorySample]
 const rate = (name: "requests" | "failed" | "deliveries") => ([from, to]: Step): number =>
   Math.max(0, to[name] - from[name]) / Math.max(1, (to.time - from.time) / 1000)
 
+const savedWeight = ([from, to]: Step): number => Math.max(0, to.weightSaved - from.weightSaved)
+
 const cachedShare = ([from, to]: Step): number => {
   const cached = Math.max(0, to.cached - from.cached)
   const all = cached + Math.max(0, to.attempts - from.attempts)
@@ -187,12 +214,15 @@ interface Line {
   readonly title: string
   readonly value: (step: Step) => number
   readonly format: (value: number) => string
+  /** Whether the sum of the values is shown, instead of the last one. */
+  readonly isSum?: boolean
   readonly isShown?: (last: HistorySample) => boolean
 }
 
 const lines: ReadonlyArray<Line> = [
   { title: "Requests", value: rate("requests"), format: samplesPerSecond },
   { title: "Failed requests", value: rate("failed"), format: samplesPerSecond },
+  { title: "Weight saved", value: savedWeight, format: Table.count, isSum: true },
   { title: "Reads from cache", value: cachedShare, format: Table.percent },
   {
     title: "Weight left",
@@ -205,26 +235,27 @@ const lines: ReadonlyArray<Line> = [
 ]
 
 const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) => {
-  const steps = samples.slice(1).flatMap((to, at): ReadonlyArray<Step> => {
+  const last = samples.at(-1)
+  if (last === undefined) return <p class="muted">The first values appear in a few seconds.</p>
+  const grown = samples.slice(1).flatMap((to, at): ReadonlyArray<Step> => {
     const from = samples[at]
     return from === undefined ? [] : [[from, to]]
   })
-  const last = samples.at(-1)
-  if (last === undefined || steps.length === 0) {
-    return <p class="muted">The first values appear {sampleSeconds} seconds after the start of the gateway.</p>
-  }
-  const [first] = samples
+  const steps: ReadonlyArray<Step> = grown.length === 0 ? [[last, last]] : grown
+  const [first = last] = samples
   return (
     <>
       <dl class="tiles hour">
-        {lines.filter(({ isShown }) => isShown?.(last) ?? true).map(({ format, title, value }) => {
+        {lines.filter(({ isShown }) => isShown?.(last) ?? true).map(({ format, isSum, title, value }) => {
           const values = steps.map(value)
           const top = Math.max(...values)
+          const shown = isSum === true ? values.reduce((sum, each) => sum + each, 0) : values.at(-1) ?? 0
+          const note = isSum === true ? "in total" : `at most ${format(top)}`
           return (
             <div key={title}>
               <dt>{title}</dt>
               <dd>
-                <strong>{format(values.at(-1) ?? 0)}</strong> <span class="muted">at most {format(top)}</span>
+                <strong>{format(shown)}</strong> <span class="muted">{note}</span>
                 <Table.Spark label={`${title} in the last hour, at most ${format(top)}`} top={top} values={values} />
               </dd>
             </div>
@@ -232,8 +263,7 @@ const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) 
         })}
       </dl>
       <p class="muted">
-        {Table.clock(first?.time ?? last.time).slice(0, 5)} to {Table.clock(last.time).slice(0, 8)} UTC, a sample every
-        {" "}
+        {Table.clock(first.time).slice(0, 5)} to {Table.clock(last.time).slice(0, 8)} UTC, a sample every{" "}
         {sampleSeconds} seconds, of this gateway only.
       </p>
     </>
@@ -275,6 +305,14 @@ const traffic = (): number =>
 const perSecond = (count: number): string =>
   Live.lastMinute.value === undefined ? "–" : samplesPerSecond(Live.perSecond(count))
 
+/**
+ * Returns a percentile of the latency of callers' requests: of the last minute, or of all requests if there were none in
+ * that minute.
+ */
+const latency = (share: number): number | undefined =>
+  Live.quantile(requestSeconds, share, isTraffic) ??
+    Live.quantile(requestSeconds, share, isTraffic, ({ value }) => value)
+
 const Tiles = () => {
   if (Live.snapshots.value.length === 0) return <p class="muted">Reading …</p>
   const cached = (labels = {}) => Live.growth("trigate_response_cache_total", labels)
@@ -286,6 +324,9 @@ const Tiles = () => {
   return (
     <dl class="tiles">
       <Table.Tile name="Requests" value={perSecond(traffic())} />
+      <Table.Tile name="Latency p50" value={Table.duration(latency(0.5))} />
+      <Table.Tile name="Latency p95" value={Table.duration(latency(0.95))} />
+      <Table.Tile name="Latency p99" value={Table.duration(latency(0.99))} />
       <Table.Tile
         name="From cache"
         value={hits + attempts === 0 ? "–" : Table.percent(hits / (hits + attempts))}
@@ -306,17 +347,17 @@ const Tiles = () => {
   )
 }
 
-/** Returns the number of failed requests in the last minute by route and error tag, highest number first. */
+/** Returns the failed requests by route and error tag: those of the last minute, and those since the start. */
 const errors = () =>
   Live.of(requests)
-    .filter((series) => isTraffic(series) && series.labels["outcome"] !== "ok")
-    .map(({ labels }) => ({
+    .filter((series) => isTraffic(series) && series.labels["outcome"] !== "ok" && series.value > 0)
+    .map(({ labels, value }) => ({
       route: labels["route"] ?? "",
       outcome: labels["outcome"] ?? "",
-      count: Live.growth(requests, labels)
+      recent: Live.growth(requests, labels),
+      total: value
     }))
-    .filter(({ count }) => count > 0)
-    .toSorted((one, other) => other.count - one.count)
+    .toSorted((one, other) => other.recent - one.recent || other.total - one.total)
     .slice(0, 6)
 
 /** Returns the routes with the highest latency (95th percentile) in the last minute. */
@@ -324,64 +365,68 @@ const slowest = () =>
   Live.of(`${requestSeconds}_count`)
     .filter(isTraffic)
     .flatMap(({ labels: { route = "" } }) => {
-      const p95 = Live.quantile(requestSeconds, 0.95, { route })
+      const p95 = Live.quantile(requestSeconds, 0.95, ({ labels }) => labels["route"] === route)
       return p95 === undefined ? [] : [{ route, p95, count: Live.growth(`${requestSeconds}_count`, { route }) }]
     })
     .toSorted((one, other) => other.p95 - one.p95)
     .slice(0, 6)
 
-const ejectedAt = (upstreams: { readonly [name: string]: number }): number =>
-  Object.keys(upstreams).reduce((sum, upstream) => sum + Live.sum("trigate_upstream_ejected", { upstream }), 0)
+/** Returns a row for each upstream with an address, and for each chain without one. */
+const upstreams = () =>
+  Object.entries(Live.readiness.value?.chains ?? {}).flatMap(([chain, { mode, upstreams }]) => {
+    const names = (upstreamsByChain[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
+    const title = <a href={Gateway.linkTo("chains")}>{titles[chain]}</a>
+    const state = <span class={`tag ${mode === "live" ? "good" : ""}`}>{modes[mode]}</span>
+    if (names.length === 0) {
+      return [{ key: chain, cells: [title, mode === "sandbox" ? "in memory" : "–", state, "–", "–", "–"] }]
+    }
+    return names.map((name) => {
+      const facts = upstreamFacts(name)
+      const ejected = facts?.ejected.length ?? 0
+      return {
+        key: name,
+        cells: [
+          title,
+          name,
+          ejected === 0 ? state : <span class="tag bad">{ejected} of {upstreams[name]} ejected</span>,
+          facts === undefined ? "–" : samplesPerSecond(facts.perSecond),
+          Table.duration(facts?.p95),
+          facts === undefined || facts.calls === 0 ? "–" : Table.percent(facts.failed)
+        ]
+      }
+    })
+  })
 
-/**
- * Returns a text about the number and age of an EVM chain's newest block. The text is empty if no client subscribes to
- * the chain.
- */
-const describeHead = (chain: string): string => {
-  if (Live.sum("trigate_evm_subscriptions", { chain }) === 0) return ""
-  const age = Table.duration(Live.sum("trigate_evm_head_age_seconds", { chain }))
-  return ` block ${Table.count(Live.sum("trigate_evm_head", { chain }))}, ${age} old`
-}
-
-const ChainLines = () => (
-  <p class="chains">
-    {Object.entries(Live.readiness.value?.chains ?? {}).map(([chain, { mode, upstreams }]) => {
-      const ejected = ejectedAt(upstreams)
-      return (
-        <a key={chain} href={Gateway.linkTo("chains")}>
-          {titles[chain]}{" "}
-          <span class={`tag ${ejected > 0 ? "bad" : mode === "live" ? "good" : ""}`}>
-            {modes[mode]}
-            {ejected > 0 ? `, ${ejected} ejected` : ""}
-          </span>
-          {describeHead(chain)}
-        </a>
-      )
-    })}
-  </p>
-)
+const Scenarios = lazily(() => import("./trade/Scenarios.tsx").then(({ Scenarios }) => Scenarios))
 
 /** The console's overview panel. */
 export const Overview = () => (
   <>
+    <History />
+    {Live.isSandbox.value === true ? <Scenarios /> : null}
+    {Live.isSandbox.value === true ? <Market /> : null}
     <section class="card" aria-labelledby="now-title">
       <h2 id="now-title">The last minute</h2>
       <Tiles />
-      <ChainLines />
       <p class="muted">The requests of this page are not counted.</p>
     </section>
-    {Live.readiness.value?.sandbox === true ? <Market /> : null}
-    <History />
-    <Snippets />
     <div class="pair">
       <Table.Table
-        title="Errors of the last minute"
-        columns={["Route", "Error", "Number"]}
-        rows={errors().map(({ count, outcome, route }) => ({
+        title="Upstreams"
+        columns={["Chain", "Upstream", "State", "Requests", "p95", "Failed"]}
+        text={["Upstream", "State"]}
+        rows={upstreams()}
+        empty="Reading …"
+      />
+      <Table.Table
+        title="Errors"
+        columns={["Route", "Error", "Last minute", "Since the start"]}
+        text={["Error"]}
+        rows={errors().map(({ outcome, recent, route, total }) => ({
           key: `${route} ${outcome}`,
-          cells: [route, outcome, Table.count(count)]
+          cells: [route, outcome, Table.count(recent), Table.count(total)]
         }))}
-        empty="None."
+        empty="None since the start. Failed requests appear here by route and error."
       />
       <Table.Table
         title="Slowest routes of the last minute"
@@ -390,8 +435,9 @@ export const Overview = () => (
           key: route,
           cells: [route, Table.duration(p95), Table.count(count)]
         }))}
-        empty="No requests yet."
+        empty="No requests yet. Routes appear here with their latency."
       />
     </div>
+    <Snippets />
   </>
 )

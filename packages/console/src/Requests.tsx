@@ -84,7 +84,7 @@ export const Requests = () => {
         : (
           <Table.Grid
             label="Requests"
-            isText
+            text
             columns={["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"]}
             rows={wanted.slice(-shown).toReversed().map(row)}
           />

@@ -34,7 +34,7 @@ export const Settings = () => {
         <Table
           key={group}
           title={group}
-          isText
+          text
           columns={["Setting", "Value", "Source", "Meaning"]}
           empty=""
           rows={shown.filter((setting) => setting.group === group).map((setting) => ({

@@ -78,10 +78,31 @@ const Users = () => {
   )
 }
 
+const Savings = () => (
+  <Table
+    title="Savings by caching and coalescing, last minute"
+    columns={["Answered by", "Reads", "Weight"]}
+    empty="No savings yet: every read was sent upstream."
+    rows={saved().map(({ outcome, reads, weight }) => ({
+      key: outcome,
+      cells: [outcome, Words.count(reads), Words.count(weight)]
+    }))}
+  />
+)
+
 /** The console's panel of the venue's API weight. */
 export const Weight = () => {
   if (Live.of(available, { upstream, share: "common" }).length === 0) {
-    return <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
+    return (
+      <>
+        <section class="card" aria-labelledby="no-weight">
+          <h2 id="no-weight">API weight</h2>
+          <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
+          <p class="muted">With an address, the weight that is left and its use by caller appear here.</p>
+        </section>
+        <Savings />
+      </>
+    )
   }
   const values = Live.sums(available, { upstream, share: "common" })
   const top = Math.max(...values)
@@ -98,15 +119,7 @@ export const Weight = () => {
         <p class="muted">Weight used in the last minute: {Words.count(spent)}</p>
       </section>
       <Users />
-      <Table
-        title="Savings by caching and coalescing, last minute"
-        columns={["Answered by", "Reads", "Weight"]}
-        empty="No savings yet: every read was sent upstream."
-        rows={saved().map(({ outcome, reads, weight }) => ({
-          key: outcome,
-          cells: [outcome, Words.count(reads), Words.count(weight)]
-        }))}
-      />
+      <Savings />
       <Table
         title="Upstream attempts by operation, last minute"
         columns={["Operation", "Attempts"]}

@@ -107,7 +107,9 @@ export const Account = () => {
               "Account value": summary.marginSummary.accountValue,
               "Margin used": summary.marginSummary.totalMarginUsed,
               "Withdrawable": summary.withdrawable
-            }).map(([name, value]) => <Table.Tile key={name} name={name} value={value} note="USDC" />)}
+            }).map(([name, value]) => (
+              <Table.Tile key={name} name={name} value={Table.fixed(Number(value))} note="USDC" />
+            ))}
           </dl>
         )}
       </section>

@@ -1,8 +1,15 @@
-/** The positions, open orders and fills of an account, and their tables. */
+/** The positions, open orders, fills and balances of an account, and their tables. */
 import { signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Encoding"
-import { ClearinghouseState, Fill, type OpenOrder, Order } from "@trigate/domain/info/Account"
+import {
+  ClearinghouseState,
+  Fill,
+  type OpenOrder,
+  Order,
+  type Position,
+  SpotClearinghouseState
+} from "@trigate/domain/info/Account"
 import type { Side } from "@trigate/domain/info/Market"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -11,10 +18,12 @@ import type { ComponentChildren } from "preact"
 import * as Gateway from "../Gateway.ts"
 import * as Live from "../Live.ts"
 import * as Table from "../Table.tsx"
+import { label, quote } from "../trade/Coins.ts"
 
 /** The state of an account. */
 export interface AccountState {
   readonly perpetuals: ClearinghouseState
+  readonly spot: SpotClearinghouseState
   readonly orders: ReadonlyArray<OpenOrder | Order>
   /** The account's fills, newest first. */
   readonly fills: ReadonlyArray<Fill>
@@ -29,13 +38,14 @@ export const current = signal<AccountState | undefined>(undefined)
 export const accountFailure = signal<string | undefined>(undefined)
 
 /** Maximum number of stored fills. */
-const mostFills = 100
+const mostFills = 500
 
 const Frame = Schema.fromJsonString(Schema.Union([
   Schema.Struct({
     channel: Schema.Literal("clearinghouseState"),
     data: Schema.Struct({ clearinghouseState: ClearinghouseState })
   }),
+  Schema.Struct({ channel: Schema.Literal("spotState"), data: Schema.Struct({ spotState: SpotClearinghouseState }) }),
   Schema.Struct({ channel: Schema.Literal("openOrders"), data: Schema.Struct({ orders: Schema.Array(Order) }) }),
   Schema.Struct({ channel: Schema.Literal("userFills"), data: Schema.Struct({ fills: Schema.Array(Fill) }) })
 ]))
@@ -59,6 +69,9 @@ const apply = (text: string): void => {
     case "clearinghouseState":
       current.value = { ...state, confirmedAt, perpetuals: data.clearinghouseState }
       break
+    case "spotState":
+      current.value = { ...state, confirmedAt, spot: data.spotState }
+      break
     case "openOrders":
       current.value = { ...state, confirmedAt, orders: data.orders }
       break
@@ -71,13 +84,14 @@ const apply = (text: string): void => {
 export const read = async (user: Address): Promise<void> => {
   const outcome = await Gateway.run(Effect.all({
     perpetuals: Info.clearinghouseState({ user }),
+    spot: Info.spotClearinghouseState({ user }),
     orders: Info.openOrders({ user }),
     fills: Info.userFills({ user })
   }, { concurrency: "unbounded" }))
   accountFailure.value = "failure" in outcome ? outcome.failure : undefined
   if ("value" in outcome) {
-    const { fills, orders, perpetuals } = outcome.value
-    current.value = { perpetuals, orders, fills: merge(fills, []), confirmedAt: Date.now() }
+    const { fills, ...state } = outcome.value
+    current.value = { ...state, fills: merge(fills, []), confirmedAt: Date.now() }
   }
 }
 
@@ -89,7 +103,7 @@ export const follow = (user: Address): () => void => {
   current.value = undefined
   accountFailure.value = undefined
   const events = Gateway.follow(
-    ["clearinghouseState", "openOrders", "userFills"].map((type) => ({ type, user })),
+    ["clearinghouseState", "spotState", "openOrders", "userFills"].map((type) => ({ type, user })),
     apply
   )
   const stopPolls = Live.whileVisible(async () => {
@@ -103,58 +117,145 @@ export const follow = (user: Address): () => void => {
 
 const sides: { readonly [S in Side]: string } = { A: "sell", B: "buy" }
 
-const fillsShown = 10
+const fillsShown = 20
 
-/** Renders the tables of an account. If `orderActions` is set, the open orders have a column with its results. */
-export const AccountTables = ({ orderActions }: {
-  readonly orderActions?: (coin: string, oid: number) => ComponentChildren
-}) => {
+const sideName = (side: Side) => <span key="side" class={side === "B" ? "good" : "bad"}>{sides[side]}</span>
+
+const usd = (text: string): string => Table.fixed(Number(text))
+
+/** The buttons in the rows of an account's tables. */
+export interface RowActions {
+  readonly position: (position: Position) => ComponentChildren
+  readonly order: (order: OpenOrder | Order) => ComponentChildren
+}
+
+/** The tables of an account. Rows have buttons if `actions` is set. */
+export const tables = ({ fills, orders, perpetuals, spot }: AccountState, actions?: RowActions) => [
+  {
+    title: "Positions",
+    total: perpetuals.assetPositions.length,
+    columns: [
+      "Coin",
+      "Size",
+      "Value, USDC",
+      "Entry price",
+      "PnL, USDC",
+      "Liquidation",
+      ...actions === undefined ? [] : ["Close"]
+    ],
+    text: ["Close"],
+    empty: `No positions yet: each one appears here with its profit. The account is worth ${
+      usd(perpetuals.marginSummary.accountValue)
+    } USDC.`,
+    rows: perpetuals.assetPositions.map(({ position }) => ({
+      key: position.coin,
+      cells: [
+        <>
+          {label(position.coin)} <span class="muted">{position.leverage.value}× {position.leverage.type}</span>
+        </>,
+        <span key="size" class={Table.tone(Number(position.szi))}>{Table.decimal(position.szi)}</span>,
+        usd(position.positionValue),
+        Table.decimal(position.entryPx ?? "–"),
+        <span key="pnl" class={Table.tone(Number(position.unrealizedPnl))}>
+          {Table.signed(Number(position.unrealizedPnl))} ({Table.signed(Number(position.returnOnEquity) * 100)} %)
+        </span>,
+        Table.decimal(position.liquidationPx ?? "–"),
+        ...actions === undefined ? [] : [actions.position(position)]
+      ]
+    }))
+  },
+  {
+    title: "Open orders",
+    total: orders.length,
+    columns: [
+      "Time (UTC)",
+      "Coin",
+      "Side",
+      "Size",
+      "Price",
+      "Value",
+      "Order",
+      ...actions === undefined ? [] : ["Cancel"]
+    ],
+    text: ["Coin", "Side", "Cancel"],
+    empty: "No open orders. An order that rests on the book appears here until it is filled or cancelled.",
+    rows: orders.map((order) => ({
+      key: order.oid,
+      cells: [
+        Table.clock(order.timestamp).slice(0, 8),
+        label(order.coin),
+        sideName(order.side),
+        Table.decimal(order.sz),
+        Table.decimal(order.limitPx),
+        `${Table.fixed(Number(order.sz) * Number(order.limitPx))} ${quote(order.coin)}`,
+        order.oid,
+        ...actions === undefined ? [] : [actions.order(order)]
+      ]
+    }))
+  },
+  {
+    title: "Latest fills",
+    total: fills.length,
+    columns: ["Time (UTC)", "Coin", "Direction", "Size", "Price", "Value", "Fee", "Closed PnL"],
+    text: ["Coin", "Direction"],
+    empty: "No fills yet: each one appears here as it happens, newest first.",
+    rows: fills.slice(0, fillsShown).map((fill) => ({
+      key: fillKey(fill),
+      cells: [
+        Table.clock(fill.time),
+        label(fill.coin),
+        <span key="direction" class={fill.side === "B" ? "good" : "bad"}>{fill.dir}</span>,
+        Table.decimal(fill.sz),
+        Table.decimal(fill.px),
+        `${Table.fixed(Number(fill.sz) * Number(fill.px))} ${quote(fill.coin)}`,
+        `${Table.decimal(fill.fee)} ${fill.feeToken ?? "USDC"}`,
+        <span key="pnl" class={Table.tone(Number(fill.closedPnl))}>{Table.signed(Number(fill.closedPnl))}</span>
+      ]
+    }))
+  },
+  {
+    title: "Balances",
+    total: spot.balances.length + 1,
+    columns: ["Asset", "Total", "Available", "In use"],
+    empty: "No balances.",
+    rows: [
+      {
+        key: "perpetuals",
+        cells: [
+          "USDC (perpetuals)",
+          usd(perpetuals.marginSummary.accountValue),
+          usd(perpetuals.withdrawable),
+          usd(perpetuals.marginSummary.totalMarginUsed)
+        ]
+      },
+      ...spot.balances.map(({ coin, hold, total }) => ({
+        key: coin,
+        cells: [
+          `${coin} (spot)`,
+          ...[Number(total), Number(total) - Number(hold), Number(hold)].map((value) => Table.fixed(value, 4))
+        ]
+      }))
+    ]
+  }
+]
+
+/** The time of the account's state. */
+export const AsOf = () =>
+  current.value === undefined
+    ? null
+    : <p class="muted">As of {Table.clock(current.value.confirmedAt).slice(0, 8)} UTC.</p>
+
+/** Renders the tables of an account, one below the other. */
+export const AccountTables = () => {
   const state = current.value
   const failure = accountFailure.value
   const alert = failure === undefined ? null : <p class="card bad" role="alert">{failure}</p>
   if (state === undefined) return alert ?? <p class="muted">Reading …</p>
-  const { confirmedAt, fills, orders, perpetuals } = state
-  const columns = ["Order", "Coin", "Side", "Size", "Price"]
   return (
     <>
       {alert}
-      <Table.Table
-        title="Open orders"
-        columns={orderActions === undefined ? columns : [...columns, "Cancel"]}
-        empty="No open orders."
-        rows={orders.map(({ coin, limitPx, oid, side, sz }) => ({
-          key: oid,
-          cells: [oid, coin, sides[side], sz, limitPx, ...(orderActions === undefined ? [] : [orderActions(coin, oid)])]
-        }))}
-      />
-      <Table.Table
-        title="Positions"
-        columns={["Coin", "Size", "Entry", "Value", "PnL", "Liquidation"]}
-        empty={`No positions. The account is worth ${perpetuals.marginSummary.accountValue} USDC.`}
-        rows={perpetuals.assetPositions.map(({ position }) => ({
-          key: position.coin,
-          cells: [
-            position.coin,
-            position.szi,
-            position.entryPx ?? "",
-            position.positionValue,
-            <span key="pnl" class={position.unrealizedPnl.startsWith("-") ? "bad" : "good"}>
-              {position.unrealizedPnl}
-            </span>,
-            position.liquidationPx ?? "–"
-          ]
-        }))}
-      />
-      <Table.Table
-        title="Latest fills"
-        columns={["Time (UTC)", "Coin", "Direction", "Size", "Price", "Fee"]}
-        empty="No fills."
-        rows={fills.slice(0, fillsShown).map((fill) => ({
-          key: fillKey(fill),
-          cells: [Table.clock(fill.time), fill.coin, fill.dir, fill.sz, fill.px, fill.fee]
-        }))}
-      />
-      <p class="muted">As of {Table.clock(confirmedAt).slice(0, 8)} UTC.</p>
+      {tables(state).map(({ total: _, ...table }) => <Table.Table key={table.title} {...table} />)}
+      <AsOf />
     </>
   )
 }

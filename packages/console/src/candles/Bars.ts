@@ -1,48 +1,28 @@
-/** The bars of the coin and interval in the page's URL, and the orders and fills of an account that the chart marks. */
+/** The bars of the coin and interval in the page's URL, and the account that the chart marks. */
 import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
+import * as Sandbox from "@trigate/client/Sandbox"
 import { barAt, Candle, CandleInterval, openTime } from "@trigate/domain/candles/Candle"
 import { Address } from "@trigate/domain/encoding/Encoding"
-import type { Fill, OpenOrder } from "@trigate/domain/info/Account"
 import { trader } from "@trigate/domain/unstable/Sandbox"
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as AccountState from "../account/AccountState.tsx"
 import * as Gateway from "../Gateway.ts"
 import * as Live from "../Live.ts"
 
-/** Milliseconds between two queries, each of which costs API weight. */
-const pollAccountEvery = 10_000
-
-/** The account's orders and fills in all coins. */
-export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readonly fills: ReadonlyArray<Fill> }>({
-  orders: [],
-  fills: []
-})
-
-/** The default account: the sandbox's trader in a sandbox, otherwise an empty string. */
-export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
+/** The account of a URL without one: the sandbox's trader in a sandbox, otherwise an empty string. */
+export const byDefault = computed(() => Live.isSandbox.value === true ? trader.address : "")
 
 /** The account in the page's URL, or the default account. It might not be an address, because it is not validated. */
 export const account = computed(() => Gateway.place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)
 
-/** Polls the orders and fills of the account in the page's URL. Returns a function that stops the polling. */
+/** Follows the account in the page's URL, if it is an address. Returns a function that ends this. */
 export const followAccount = (): () => void => {
   const user = account.value
-  marked.value = { orders: [], fills: [] }
-  if (!isAddress(user)) return () => undefined
-  const read = async (): Promise<void> => {
-    if (document.hidden) return
-    const outcome = await Gateway.run(
-      Effect.all({ orders: Info.openOrders({ user }), fills: Info.userFills({ user }) })
-    )
-    if ("value" in outcome && account.value === user) marked.value = outcome.value
-  }
-  void read()
-  const timer = setInterval(() => void read(), pollAccountEvery)
-  return () => clearInterval(timer)
+  return isAddress(user) ? AccountState.follow(user) : () => undefined
 }
 
 /** The number of bars that one query requests. */
@@ -68,7 +48,7 @@ const isInterval = (text: string | undefined): text is CandleInterval =>
 
 /** Returns the coin and interval in the page's URL. */
 export const wanted = () => {
-  const { coin = "BTC", interval } = Gateway.place.value.params
+  const { coin = "ETH", interval } = Gateway.place.value.params
   return { coin, interval: isInterval(interval) ? interval : "15m" } as const
 }
 
@@ -122,11 +102,28 @@ const load = async (instant: number, bars: number): Promise<void> => {
   add(coin, interval, candles)
 }
 
+/** Milliseconds from the machine's time to the venue's, which is ahead in a sandbox whose clock was advanced. */
+let ahead = 0
+
+const now = (): number => Date.now() + ahead
+
+const readAhead = async (): Promise<void> => {
+  const outcome = await Gateway.run(Sandbox.status())
+  ahead = "value" in outcome ? outcome.value.time - Date.now() : 0
+}
+
+/** Loads the newest bars of the coin and interval in the page's URL. */
+export const loadNewest = async (): Promise<void> => {
+  if (Live.isSandbox.peek() === true) await readAhead()
+  await load(now(), stretch)
+}
+
 /** Replaces the loaded bars with the newest bars of the coin and interval in the page's URL. */
 export const begin = (): void => {
   loaded.value = { ...wanted(), bars: [] }
   isOldest.value = false
-  void load(Date.now(), stretch)
+  // a sandbox has a clock of its own
+  if (Live.isSandbox.value !== undefined) void loadNewest()
 }
 
 let isLoadingOlder = false
@@ -161,7 +158,7 @@ export const follow = (): () => void => {
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
     updatedAt = Date.now()
     // two bars, because the previous one could have closed since the last update; all of them if none was read
-    void load(updatedAt, hasBars.peek() ? 2 : stretch)
+    void load(now(), hasBars.peek() ? 2 : stretch)
   }, pollEvery)
   return () => {
     clearInterval(timer)

@@ -1,17 +1,17 @@
 /** Candles of any coin and interval: the chart, its controls, and a table of the newest bars. */
-import { signal, useSignalEffect } from "@preact/signals"
+import { useSignalEffect } from "@preact/signals"
 import { type Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { coins, go, linkTo, loadCoins } from "../Gateway.ts"
+import { coins, go, linkTo, loadCoins, place } from "../Gateway.ts"
 import * as Table from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
 
 /** Returns the parameters of the page's URL with the changes in `changed`. */
-const linked = (changed: { readonly [name: string]: string }) => {
+export const linked = (changed: { readonly [name: string]: string }) => {
   const { account, ...bars } = { ...Bars.wanted(), account: Bars.account.value, ...changed }
   return account === Bars.byDefault.value ? bars : { ...bars, account }
 }
@@ -25,19 +25,13 @@ const summarize = (bars: number, holes: number, isFailed: boolean): string => {
   return `${bars} bars${isFailed ? " as of the last successful query" : ""}, ${missing}; all times are UTC`
 }
 
-const scheme = matchMedia("(prefers-color-scheme: dark)")
-const isDark = signal(scheme.matches)
-scheme.addEventListener("change", () => {
-  isDark.value = scheme.matches
-})
-
 const change = ({ c, o }: Candle): string => {
   const percent = (Number(c) / Number(o) - 1) * 100
-  return `${percent < 0 ? "" : "+"}${percent.toFixed(2)} %`
+  return `${Table.signed(percent)} %`
 }
 
 /** Shows the bar under the pointer. If there is no such bar, shows the newest bar. */
-const Legend = () => {
+export const Legend = () => {
   const bars = Bars.shown.value
   const bar = bars.find(({ t }) => t === pointed.value) ?? bars.at(-1)
   if (bar === undefined) return null
@@ -47,7 +41,7 @@ const Legend = () => {
       <span class="muted">{Table.instant(t)} UTC</span>
       {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
         <span key={name}>
-          <span class="muted">{name}</span> {value}
+          <span class="muted">{name}</span> {Table.decimal(value)}
         </span>
       ))}
       <span class={Number(c) < Number(o) ? "bad" : "good"}>{change(bar)}</span>
@@ -80,12 +74,15 @@ const download = (): void => {
   URL.revokeObjectURL(url)
 }
 
-const Intervals = () => (
+/** The links to the intervals, in the same panel. */
+export const Intervals = ({ intervals = CandleInterval.literals }: {
+  readonly intervals?: ReadonlyArray<CandleInterval>
+}) => (
   <nav class="intervals" aria-label="Interval">
-    {CandleInterval.literals.map((each) => (
+    {intervals.map((each) => (
       <a
         key={each}
-        href={linkTo("candles", linked({ interval: each }))}
+        href={linkTo(place.value.panel, linked({ interval: each }))}
         aria-current={each === Bars.wanted().interval ? "true" : undefined}
       >
         {each}
@@ -122,7 +119,7 @@ const Newest = ({ bars }: { readonly bars: ReadonlyArray<Candle> }) => (
       columns={["Open time (UTC)", "Open", "High", "Low", "Close", "Volume", "Trades"]}
       rows={bars.slice(-5).toReversed().map(({ c, h, l, n, o, t, v }) => ({
         key: t,
-        cells: [Table.instant(t), o, h, l, c, v, n]
+        cells: [Table.instant(t), ...[o, h, l, c, v].map(Table.decimal), Table.count(n)]
       }))}
     />
   </>
@@ -169,10 +166,7 @@ export const Candles = () => {
           </div>
         )}
       <Legend />
-      <Chart key={String(isDark.value)} />
-      <p class="muted credit">
-        Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
-      </p>
+      <Chart table="the table below has its newest bars" />
       <Controls card={card} />
       <p class="muted" aria-live="polite">
         {summarize(bars.length, holes, Bars.failure.value !== undefined)}

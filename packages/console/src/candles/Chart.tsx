@@ -1,8 +1,13 @@
-/** The chart: bars with their volume, shading where bars are missing, and the orders and fills of an account. */
-import { effect, signal } from "@preact/signals"
+/**
+ * The chart: bars with their volume, shading where bars are missing, and the orders, fills and entry price of an
+ * account.
+ */
+import { computed, effect, signal } from "@preact/signals"
 import { barAt, type Candle, type CandleInterval, openTime } from "@trigate/domain/candles/Candle"
 import type * as Charts from "lightweight-charts"
+import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { current } from "../account/AccountState.tsx"
 import * as Words from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 
@@ -41,11 +46,14 @@ const make = async (element: HTMLElement): Promise<Chart> => {
     layout: {
       attributionLogo: false,
       background: { color: "transparent" },
-      textColor: colour("--text"),
-      fontFamily: "inherit"
+      textColor: colour("--soft"),
+      fontFamily: "inherit",
+      fontSize: 11
     },
+    rightPriceScale: { borderColor: colour("--line") },
+
     grid: { vertLines: { color: colour("--line") }, horzLines: { color: colour("--line") } },
-    timeScale: { timeVisible: true }
+    timeScale: { timeVisible: true, borderColor: colour("--line") }
   })
   const band = { priceScaleId: "holes", color: colour("--hole"), priceLineVisible: false, lastValueVisible: false }
   const holes = chart.addSeries(HistogramSeries, band)
@@ -100,11 +108,40 @@ const drawBars = (
   ].toSorted(byTime))
 }
 
+/** The open orders, the fills and the entry prices of the followed account. */
+const marks = computed(() => {
+  const { fills, orders, perpetuals } = current.value ?? { fills: [], orders: [], perpetuals: { assetPositions: [] } }
+  return {
+    fills,
+    orders,
+    entries: perpetuals.assetPositions.map(({ position: { coin, entryPx, szi } }) => ({
+      coin,
+      price: entryPx ?? "",
+      size: szi
+    }))
+  }
+})
+
+/** Describes what the chart marks for the coin in the page's URL. */
+const describeMarks = (): string => {
+  const { coin } = Bars.wanted()
+  const { entries, fills, orders } = marks.value
+  const of = <A extends { readonly coin: string }>(all: ReadonlyArray<A>) => all.filter((each) => each.coin === coin)
+  const count = of(fills).length
+  return [
+    ...of(entries).map(({ price, size }) => `; entry of ${Words.decimal(size)} at ${Words.decimal(price)}`),
+    ...of(orders).map(({ limitPx, side, sz }) =>
+      `; order to ${side === "B" ? "buy" : "sell"} ${Words.decimal(sz)} at ${Words.decimal(limitPx)}`
+    ),
+    count === 0 ? "" : `; ${count} ${count === 1 ? "fill" : "fills"}`
+  ].join("")
+}
+
 /** Marks the account's fills of the coin at their bars: buys below, sells above. */
 const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bars: ReadonlyArray<Candle>): void => {
   const there = new Set(bars.map(({ t }) => t))
   fills.setMarkers(
-    Bars.marked.value.fills.filter((fill) => fill.coin === coin)
+    marks.value.fills.filter((fill) => fill.coin === coin)
       .map(({ side, sz, time }) => ({
         isBuy: side === "B",
         sz,
@@ -124,17 +161,27 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
   )
 }
 
-/** Draws a line for each open order of the coin; returns the lines. */
-const drawOrders = ({ prices }: Chart, coin: string): ReadonlyArray<Charts.IPriceLine> =>
-  Bars.marked.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
+/** Draws a line for each open order of the coin, and for the entry price of its position; returns the lines. */
+const drawLines = ({ prices }: Chart, coin: string): ReadonlyArray<Charts.IPriceLine> => [
+  ...marks.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
     prices.createPriceLine({
       price: Number(limitPx),
-      color: colour("--accent"),
+      color: colour(side === "B" ? "--good" : "--bad"),
       lineWidth: 1,
       lineStyle: 2,
-      title: `${side === "B" ? "buy" : "sell"} ${sz}`
+      title: `${side === "B" ? "buy" : "sell"} ${Words.decimal(sz)}`
+    })
+  ),
+  ...marks.value.entries.filter((entry) => entry.coin === coin).map(({ price, size }) =>
+    prices.createPriceLine({
+      price: Number(price),
+      color: colour("--accent"),
+      lineWidth: 1,
+      lineStyle: 0,
+      title: `entry ${Words.decimal(size)}`
     })
   )
+]
 
 const countDecimals = (price: string): number => price.split(".")[1]?.replace(/0+$/u, "").length ?? 0
 
@@ -161,6 +208,7 @@ const follow = (plot: Chart): () => void => {
     if (isShown || !isFitted) return
     const precision = Math.max(...bars.map(({ c }) => countDecimals(c)))
     plot.prices.applyOptions({ priceFormat: { type: "price", precision, minMove: 10 ** -precision } })
+    plot.chart.applyOptions({ localization: { priceFormatter: (price: number) => Words.fixed(price, precision) } })
     plot.chart.timeScale().setVisibleLogicalRange({ from: bars.length - 120, to: bars.length + 5 })
     if (!isAhead) loadAhead(plot)
     isAhead = true
@@ -169,8 +217,8 @@ const follow = (plot: Chart): () => void => {
     const { coin, interval } = Bars.wanted()
     drawFills(plot, coin, interval, Bars.shown.value)
   })
-  const stopOrders = effect(() => {
-    const lines = drawOrders(plot, Bars.wanted().coin)
+  const stopLines = effect(() => {
+    const lines = drawLines(plot, Bars.wanted().coin)
     return () => {
       for (const line of lines) plot.prices.removePriceLine(line)
     }
@@ -179,15 +227,17 @@ const follow = (plot: Chart): () => void => {
     plot.prices.priceScale().applyOptions({ mode: isLogarithmic.value ? plot.modes.logarithmic : plot.modes.normal })
   })
   return () => {
-    for (const stop of [stopBars, stopFills, stopOrders, stopScale]) stop()
+    for (const stop of [stopBars, stopFills, stopLines, stopScale]) stop()
   }
 }
 
-/**
- * Renders the chart in its own element. The parent component passes the colour scheme as `key`, so a change of the
- * scheme makes a new chart.
- */
-export const Chart = () => {
+const scheme = matchMedia("(prefers-color-scheme: dark)")
+const isDark = signal(scheme.matches)
+scheme.addEventListener("change", () => {
+  isDark.value = scheme.matches
+})
+
+const Plot = ({ children, table }: { readonly table: string; readonly children?: ComponentChildren }) => {
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const ended = new AbortController()
@@ -206,11 +256,17 @@ export const Chart = () => {
   const range = visible.value
   const view = range === undefined ? "" : ` from ${Words.instant(range.from)} to ${Words.instant(range.to)} UTC`
   return (
-    <div
-      class="plot"
-      ref={element}
-      role="img"
-      aria-label={`Candlestick chart${view}; the table below has its newest bars`}
-    />
+    <>
+      <div class="plot" ref={element} role="img" aria-label={`Candlestick chart${view}${describeMarks()}; ${table}`} />
+      <p class="muted credit">
+        {children} Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
+      </p>
+    </>
   )
 }
+
+/**
+ * Renders the chart in its own element, anew when the colour scheme changes. `table` states where its values are as
+ * text; `children` are shown below it.
+ */
+export const Chart = (props: Parameters<typeof Plot>[0]) => <Plot key={String(isDark.value)} {...props} />

@@ -8,7 +8,8 @@ import type { Fill, OrderRecord, OrderUpdate } from "@trigate/domain/info/Accoun
 import type { Trade } from "@trigate/domain/info/Market"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
-import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -465,6 +466,23 @@ export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
     sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace))
 
-/** Makes the transport for WebSocket connections to the sandbox's venue. */
-export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
-  VenueSocket.makeSocket(makeFrames(makeFeed(state), options))
+const closed = new SocketLost({ code: 1006, reason: "The sandbox closed the connection" })
+
+/** Makes the transport for WebSocket connections to the sandbox's venue, which the sandbox's faults can close. */
+export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] => {
+  const { open } = VenueSocket.makeSocket(makeFrames(makeFeed(state), options))
+  const { isDown, sockets } = state.faults
+  return SocketTransport.of({
+    open: Effect.fnUntraced(function*(address) {
+      if (yield* isDown) return yield* closed
+      const { receive, send } = yield* open(address)
+      const end = yield* Deferred.make<never, SocketLost>()
+      const close = () => void Deferred.doneUnsafe(end, closed)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => sockets.add(close)),
+        () => Effect.sync(() => sockets.delete(close))
+      )
+      return { receive: Effect.raceFirst(Deferred.await(end), receive), send }
+    })
+  })
+}

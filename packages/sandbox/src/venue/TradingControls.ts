@@ -33,6 +33,8 @@ const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
 export const makeFaults = (seed: Random.Seed, initial: Partial<SandboxFaults> = {}) => {
   let faults: SandboxFaults = { ...none, ...initial }
   const cases = new Map<SharedFault, number>()
+  const sockets = new Set<() => void>()
+  let downUntil = 0
   const happens = (fault: SharedFault): boolean => {
     const share = faults[fault]
     if (share === 0) return false
@@ -42,6 +44,16 @@ export const makeFaults = (seed: Random.Seed, initial: Partial<SandboxFaults> = 
   }
   return {
     get: () => faults,
+    /** The functions that close the gateway's open WebSockets to the venue. */
+    sockets,
+    /** Returns whether the venue currently refuses WebSockets. */
+    isDown: Effect.map(Clock.currentTimeMillis, (now) => now < downUntil),
+    /** Closes the gateway's WebSockets to the venue, and refuses new ones for a number of milliseconds. */
+    cutSockets: (downFor: number) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        downUntil = now + downFor
+        for (const close of sockets) close()
+      }),
     /** Sets the faults in `changed`. Other faults do not change. */
     set: (changed: Partial<SandboxFaults>) =>
       Effect.sync(() => {

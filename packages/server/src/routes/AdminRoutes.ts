@@ -37,6 +37,7 @@ import { type LiveRequest, LiveRequests } from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
 import { EffectiveSettings } from "../settings/SettingsSources.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
+import * as SandboxBots from "./SandboxBots.ts"
 
 /** The part of the API definition that these routes serve. */
 export class AdminApi extends HttpApi.make("gateway").add(GatewayApi.groups.admin) {}
@@ -385,6 +386,15 @@ const group = ({ snapshots, state }: Controlled) => {
         .handleRaw("setPrices", control(Sandbox.PriceChange, setPrices))
         .handleRaw("setBook", control(Sandbox.BookChange, setBook))
         .handleRaw("setFaults", control(Sandbox.FaultChange, faults.set))
+        .handleRaw("cutSockets", control(Sandbox.SocketCut, ({ downFor }) => faults.cutSockets(downFor)))
+        .handleRaw("startBots", ({ request }) =>
+          serve(
+            request,
+            ownPage.pipe(
+              Effect.andThen(payloadDecoder(Sandbox.BotStart)(request)),
+              Effect.flatMap(({ bots }) => SandboxBots.start(state, bots))
+            )
+          ))
         .handleRaw("endow", control(Sandbox.Endowment, endow))
         .handle("snapshot", ({ request }) => served(request, snapshot))
         .handleRaw("reset", control(Sandbox.SandboxReset, reset))
