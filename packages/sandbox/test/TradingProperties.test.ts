@@ -498,6 +498,7 @@ describe("trading", () => {
           const { trading } = yield* SandboxState
           const [user] = users
           yield* trading.depositUsd(user, "5000")
+          yield* trading.setVolume(user, "1000000")
           const bars = [2_000, 2_010, 1_950, 1_980, 2_040].map((price, index) => ({ time: index * 700_000, price }))
           yield* trading.playPrices("ETH", bars, 5)
           const order = (a: number, p: string, t: object, r = false) => ({ a, b: !r, p, s: "0.2", r, t })

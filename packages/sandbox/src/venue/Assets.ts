@@ -93,6 +93,8 @@ export interface CandleMarket {
    * `strictIsolated` position cannot be removed while the position is open.
    */
   readonly marginMode?: "noCross" | "strictIsolated"
+  /** The maximum leverage of a perpetual. Default: 20. */
+  readonly maxLeverage?: number
   /**
    * Start of the asset's growth mode, in milliseconds. Growth mode reduces the fees to a tenth. Absent for assets
    * without a growth mode.
@@ -109,6 +111,9 @@ export interface CandleMarket {
 export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
   growingSince !== undefined && growingSince <= now
 
+/** Returns the maximum leverage of a perpetual. */
+export const findMaxLeverage = ({ maxLeverage = usualLeverage }: CandleMarket): number => maxLeverage
+
 /** Returns the market of a coin; `undefined` for an unknown or delisted coin. */
 export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: string): CandleMarket | undefined => {
   const market = markets.get(coin)
@@ -119,12 +124,26 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
+/** The maximum leverage of a perpetual whose row in `listed` does not name one. */
+const usualLeverage = 20
+
 /**
  * The listed coins. Each row contains the coin, asset, price, volatility, trades per minute, lots per trade, decimals
- * of sizes and prices, and day of listing.
+ * of sizes and prices, day of listing, and the terms of a perpetual that differ from the usual ones.
  */
 const listed: ReadonlyArray<
-  readonly [string, string, number, number, number, number, number, number, string]
+  readonly [
+    string,
+    string,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    string,
+    Pick<CandleMarket, "marginMode" | "maxLeverage">?
+  ]
 > = [
   ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26"],
   ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26"],
@@ -133,7 +152,18 @@ const listed: ReadonlyArray<
   ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12"],
   ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
   ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29"],
-  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
+  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"],
+  ["XRP", "XRP", 2.2, 0.04, 9, 900, 0, 6, "2023-06-20"],
+  ["BNB", "BNB", 880, 0.03, 6, 1_300, 3, 3, "2023-06-01", { maxLeverage: 10 }],
+  ["DOGE", "DOGE", 0.19, 0.045, 8, 8_000, 0, 6, "2023-06-01", { maxLeverage: 10 }],
+  ["SUI", "SUI", 2.1, 0.05, 7, 5_500, 1, 5, "2023-05-03", { maxLeverage: 10 }],
+  ["AVAX", "AVAX", 20, 0.045, 6, 5_000, 2, 4, "2023-05-01", { maxLeverage: 10 }],
+  ["LINK", "LINK", 14, 0.042, 6, 700, 1, 5, "2023-06-01", { maxLeverage: 10 }],
+  ["AAVE", "AAVE", 180, 0.045, 4, 500, 2, 4, "2023-09-01", { maxLeverage: 10 }],
+  ["ARB", "ARB", 0.25, 0.05, 4, 20_000, 1, 5, "2023-05-01", { maxLeverage: 10 }],
+  ["ANIME", "ANIME", 0.028, 0.08, 1, 20_000, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
+  ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
+  ["flx:TSLA", "TSLA", 430, 0.03, 3, 4_000, 3, 3, "2025-11-20"]
 ]
 
 const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
@@ -146,7 +176,8 @@ const builderTerms = {
 } as const
 
 const makeMarket = (
-  [coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]: (typeof listed)[number]
+  [coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day, terms = {}]:
+    (typeof listed)[number]
 ): CandleMarket => ({
   coin,
   asset,
@@ -157,7 +188,8 @@ const makeMarket = (
   sizeDecimals,
   priceDecimals,
   listedAt: midnight(day),
-  ...(coin.includes(":") ? builderTerms : {})
+  ...(coin.includes(":") ? builderTerms : {}),
+  ...terms
 })
 
 /** The initial coins of a sandbox. */
@@ -256,9 +288,6 @@ export interface Listing {
   readonly until: number
 }
 
-/** The maximum leverage of every perpetual in the sandbox. */
-export const maxLeverage = 20
-
 /** Decimals of dollar amounts in perpetuals. */
 export const usdDecimals = 6
 
@@ -315,7 +344,7 @@ export const listingAt = (info: InfoState, now: number): Listing => {
       szDecimals: market.sizeDecimals,
       pxDecimals: market.priceDecimals,
       dex,
-      maxLeverage
+      maxLeverage: findMaxLeverage(market)
     }))
   )
   const assets: ReadonlyArray<Asset> = [

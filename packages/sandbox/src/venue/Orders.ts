@@ -594,6 +594,10 @@ export const placeTwap = ({ user, venue }: ActionContext, { details, twap }: Act
   if ("error" in terms) return terms
   const mark = Margin.markPrice(venue, asset)
   if (isStopped({ isBuy: twap.b, ...terms }, mark)) return { error: Words.triggerPrice(asset) }
+  const size = asset.kind === "spot"
+    ? undefined
+    : account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  if (twap.r && size !== undefined && (twap.b ? size >= 0n : size <= 0n)) return { error: Words.reduceOnlyTwap }
   const id = venue.state.nextTwap++
   const made: Twap = {
     ...terms,

@@ -316,6 +316,11 @@ export class TradingAccount {
   tierVolumes = new Map<number, bigint>()
   /** The total traded volume, in millionths of a dollar. */
   volume = 0n
+  /**
+   * Volume that the account traded before the sandbox started, in millionths of a dollar. It counts only toward the
+   * volumes that some actions require.
+   */
+  earlierVolume = 0n
   cancelAt: number | undefined = undefined
   /** The maximum fee that the account has approved for each builder, in tenths of a basis point. */
   readonly builders = new Map<Address, bigint>()
@@ -334,6 +339,8 @@ export class TradingAccount {
   subAccount: { readonly master: Address; readonly name: string } | undefined = undefined
   /** Pending withdrawals from staking to spot: the amount in wei of HYPE, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }> = []
+  /** Supplied amounts for lending, in wei of each token. */
+  readonly supplied = new Map<number, bigint>()
   /** The account that is linked to this one for staking, and whether both accounts have accepted the link. */
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined = undefined
 
@@ -377,6 +384,8 @@ export interface Vault {
   readonly leader: Address
   readonly createdAt: number
   allowDeposits: boolean
+  /** Whether a withdrawal closes the same part of each position. */
+  alwaysCloseOnWithdraw: boolean
   totalShares: bigint
   readonly shares: Map<Address, VaultShare>
 }
@@ -446,6 +455,8 @@ export class TradingState {
   /** The account that registered each referral code, by code. */
   readonly codes = new Map<string, Address>()
   readonly house: House = { cash: 0n, positions: new Map(), spot: new Map(), feesUsd: 0n, feesSpot: new Map() }
+  /** The successful bids of the auctions for gossip priority, by slot and number of the auction. */
+  readonly bids = new Map<string, { readonly ip: string; readonly gas: string }>()
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
   readonly netDeposits = new Map<string, bigint>()
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */

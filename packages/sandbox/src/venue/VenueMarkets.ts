@@ -54,8 +54,9 @@ const printTime = (time: number): string =>
 const listedPerpetual = (market: Assets.CandleMarket, now: number) => ({
   szDecimals: market.sizeDecimals,
   name: market.coin,
-  maxLeverage: Assets.maxLeverage,
-  marginTableId: Assets.maxLeverage,
+  maxLeverage: Assets.findMaxLeverage(market),
+  // a table below 50 is named after its only tier
+  marginTableId: Assets.findMaxLeverage(market),
   ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
   ...(isTraded(market) ? {} : { isDelisted: true }),
   ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
@@ -69,10 +70,10 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [[Assets.maxLeverage, {
-      description: "",
-      marginTiers: [{ lowerBound: "0.0", maxLeverage: Assets.maxLeverage }]
-    }]],
+    marginTables: [...new Set(listed.map(Assets.findMaxLeverage))].toSorted((a, b) => a - b).map((maxLeverage) => [
+      maxLeverage,
+      { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }
+    ]),
     collateralToken: 0
   }
 }
@@ -266,81 +267,8 @@ export const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> 
     return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
   })
 
-/**
- * Duration of an auction for the right to deploy a perpetual or a spot pair, in seconds. When an auction ends, the next
- * one begins.
- */
-const auctionSeconds = 111_600
-
-/** The price at the end of every such auction, in HYPE. */
-const lowestGas = 500
-
-/**
- * Returns the status of an auction without bidders: the price falls linearly from an initial price, which depends on
- * the auction's number, to the lowest price.
- */
-const auction = (now: number, durationSeconds: number, lowest: number, initial: (index: number) => number) => {
-  const seconds = now / 1_000
-  const index = Math.floor(seconds / durationSeconds)
-  const start = initial(index)
-  const passed = seconds / durationSeconds - index
-  return {
-    startTimeSeconds: index * durationSeconds,
-    durationSeconds,
-    startGas: start.toFixed(8),
-    currentGas: (start - (start - lowest) * passed).toFixed(8),
-    endGas: null
-  }
-}
-
-/** Returns the status of the auction for the right to deploy. The initial price depends on the seed. */
-const makeDeployAuction = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
-  auction(
-    now,
-    auctionSeconds,
-    lowestGas,
-    (index) => lowestGas * (1 + 3 * Random.fraction(Random.series(seed, `auction/${name}`), index))
-  )
-
-/** Returns the response to the query `perpDeployAuctionStatus`. */
-export const deployAuction = makeDeployAuction("perp")
-
-/** Returns the response to the query `spotPairDeployAuctionStatus`. */
-export const spotDeployAuction = makeDeployAuction("spot")
-
-/** The number of auctions for gossip priority, their duration in seconds, and their lowest price in HYPE. */
-const gossip = { slots: 5, seconds: 180, lowest: 0.1 }
-
-/**
- * Returns the response to the query `gossipPriorityAuctionStatus`: no previous winners, and the current auctions, which
- * start at ten times the lowest price.
- */
-export const gossipAuctions = ({ now }: Listing) => {
-  const { lowest, seconds, slots } = gossip
-  const status = auction(now, seconds, lowest, () => 10 * lowest)
-  return [Array.from({ length: slots }, () => null), Array.from({ length: slots }, () => status)]
-}
-
 /** The largest value of a market order in dollars, for each maximum leverage from which it applies. */
 export const marketOrderLimits = [[1, "500000.0"], [10, "2000000.0"], [20, "5000000.0"], [25, "30000000.0"]] as const
-
-/** The reserves of lending, by token. Nothing is lent or borrowed in the sandbox, so the rates are those of no use. */
-const reserves = [[Assets.usdc, {
-  borrowYearlyRate: "0.05",
-  supplyYearlyRate: "0.0",
-  balance: "0.0",
-  utilization: "0.0",
-  oraclePx: "1.0",
-  ltv: "0.0",
-  totalSupplied: "0.0",
-  totalBorrowed: "0.0"
-}]] as const
-
-/** Returns the response to the query `allBorrowLendReserveStates`. */
-export const lendingReserves = () => reserves
-
-/** Returns the response to the query `borrowLendReserveState`; `undefined` for a token that is not lent. */
-export const lendingReserve = (token: number) => reserves.find(([index]) => index === token)?.[1]
 
 /**
  * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
