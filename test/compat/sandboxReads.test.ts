@@ -23,6 +23,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { inflateRawSync } from "node:zlib"
 import { act, ask, askAt, eth, hypeSpot, listOf, markOf, oidOf, place } from "../../packages/sandbox/test/trader.ts"
 import { atStart, start } from "../../packages/sandbox/test/venue.ts"
 
@@ -116,7 +117,10 @@ const subscriptions: ReadonlyArray<{ readonly name: string; readonly request: ob
   ...withRequest(["webData3", "clearinghouseState", "allDexsClearinghouseState", "openOrders", "spotState"], { user }),
   ...withRequest(["twapStates", "orderUpdates", "userEvents", "userFills", "userFundings"], { user }),
   ...withRequest(["userNonFundingLedgerUpdates", "userHistoricalOrders"], { user }),
-  ...withRequest(["userTwapHistory", "userTwapSliceFills"], { user })
+  ...withRequest(["userTwapHistory", "userTwapSliceFills", "notification"], { user }),
+  ...withRequest(["fastAssetCtxs"], {}),
+  ...withRequest(["l2Book"], { coin: "ETH", nSigFigs: 5, mantissa: 2 }),
+  ...withRequest(["l2Book"], { coin: "ETH", fast: true })
 ]
 
 describe("@nktkas/hyperliquid", () => {
@@ -161,12 +165,20 @@ describe("@nktkas/hyperliquid", () => {
         const stream = made(subscription) ?? assert.fail(`${name} is refused`)
         const type = `${capitalised(JsonParts.at(request, "coin") === "@107" ? "activeSpotAssetCtx" : name)}Event`
         yield* Effect.forkChild(
-          Stream.runForEach(stream, (value) => Effect.sync(() => frames.push({ name, type, value })))
+          Stream.runForEach(stream, (frame) =>
+            Effect.sync(() => {
+              // the library inflates these frames before it types them
+              const value: unknown = name === "fastAssetCtxs" && Predicate.isString(frame)
+                ? JSON.parse(inflateRawSync(Buffer.from(frame, "base64")).toString())
+                : frame
+              frames.push({ name, type, value })
+            }))
         )
       }
       yield* TestClock.adjust(1)
       const oid = oidOf(yield* place(user, eth, "buy", "0.02", yield* markOf("ETH", -0.1)))
       yield* act(user, "cancel", { cancels: [{ a: eth, o: oid }] })
+      yield* act(user, "twapOrder", { twap: { a: eth, b: false, s: "2", r: false, m: 300, t: false } })
       yield* act(user, "usdClassTransfer", { ...chain, amount: "1", toPerp: true, nonce: 1 })
       yield* trading.advance(3_600_000)
       yield* TestClock.adjust("14 seconds")

@@ -19,6 +19,7 @@ const read = Subscription.reader([
   Market.candle,
   Market.l2Book,
   Market.trades,
+  Account.notification,
   Account.userEvents,
   Account.userFundings,
   Account.userHistoricalOrders,
@@ -116,6 +117,25 @@ describe("the streams of an account", () => {
       )
       assert.deepStrictEqual(rows.at(-1), yield* askAt({ type: "twapHistory", user: maker }, 0))
       assert.deepStrictEqual(events.flatMap((event) => listOf(JsonParts.at(event, "twapHistory"))), rows)
+    })))
+
+  it.effect("notify of the fills of resting orders, as recorded, and of TWAP orders", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      const texts = yield* follow({ type: "notification", user: maker })
+      yield* TestClock.adjust(1)
+      yield* place(maker, eth, "buy", "0.5", "2010", { tif: "Ioc" })
+      yield* place(maker, eth, "buy", "1.5", "1900.5")
+      yield* place(maker, eth, "sell", "0.25", "2100")
+      yield* trading.playPrices("ETH", [{ time: 0, price: 1_900 }])
+      yield* act(maker, "twapOrder", { twap: { a: eth, b: false, s: "1", r: false, m: 5, t: false } })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(texts, [
+        { notification: "Resting order filled: Bought 1.5 ETH at $1900.5" },
+        { notification: "TWAP order activated: Sell 1 ETH" }
+      ])
     })))
 
   it.effect("list funding payments in one form: those before the subscription, and later ones", () =>

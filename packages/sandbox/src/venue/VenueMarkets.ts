@@ -103,11 +103,13 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
   const { trading } = view
   const asset = trading.listing.byCoin.get(market.coin)
   const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
+  const hasMid = asset === undefined || bid !== undefined && ask !== undefined
   return {
     ...known,
+    midPx: hasMid ? known.midPx : null,
     funding: fundingRate,
     openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.openInterest(trading, asset)),
-    premium: "0.0",
+    premium: hasMid ? "0.0" : null,
     oraclePx: known.markPx,
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
@@ -294,10 +296,15 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
   const market = Assets.findMarket(markets, coin)
   if (market === undefined || market.listedAt >= now) return null
   const asset = trading.listing.byCoin.get(coin)
+  const { ask, bid } = asset === undefined || by === undefined ? {} : bestPrices(trading, asset)
   return {
     coin,
     time: now,
-    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by)
+    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by),
+    // the venue states the spread of an aggregated book
+    ...(asset === undefined || ask === undefined || bid === undefined
+      ? {}
+      : { spread: Assets.printPx(asset, ask - bid) })
   }
 }
 
