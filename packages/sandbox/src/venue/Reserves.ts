@@ -70,12 +70,13 @@ const bidKey = (slot: number, startTimeSeconds: number): string => `${slot}/${st
 export const gossipAuctions = ({ now, trading }: InfoView) => {
   const { bids } = trading.state
   const status = openAuction(now)
+  const ended = (endGas: string) => ({ ...status, currentGas: null, endGas })
   const slots = Array.from({ length: gossip.slots }, (_, slot) => slot)
   return [
     slots.map((slot) => bids.get(bidKey(slot, status.startTimeSeconds - gossip.seconds))?.ip ?? null),
     slots.map((slot) => {
       const won = bids.get(bidKey(slot, status.startTimeSeconds))
-      return won === undefined ? status : { ...status, currentGas: null, endGas: won.gas }
+      return won === undefined ? status : ended(won.gas)
     })
   ]
 }

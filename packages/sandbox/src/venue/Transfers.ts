@@ -424,8 +424,10 @@ export const modify: Handler<"vaultModify"> = (context, action) => {
 
 /** Closes the fraction `part / whole` of each position of an account at the market. */
 const closePart = (venue: Venue, account: TradingAccount, part: bigint, whole: bigint): void => {
-  const positions = [...account.clearings.values()].flatMap((clearing) => [...clearing.positions])
-  for (const [coin, { size }] of positions) {
+  const sizes = [...account.clearings.values()].flatMap(({ positions }) =>
+    Array.from(positions, ([coin, { size }]) => ({ coin, size }))
+  )
+  for (const { coin, size } of sizes) {
     const asset = perpetualByCoin(venue, coin)
     const sz = abs(size) * part / whole
     if (asset === undefined || sz === 0n) continue
