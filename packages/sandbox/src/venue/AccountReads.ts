@@ -116,10 +116,24 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&
-    openInterest(venue, asset) * Margin.markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
+    totalInterest(venue, asset) * Margin.markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
 }
 
+/** Returns the open interest of a perpetual, in lots: of accounts, and of the generated participants. */
+export const totalInterest = (venue: Venue, asset: Asset): bigint =>
+  openInterest(venue, asset) + BigInt(CandleBars.generatedInterest(venue.seed, asset.market, venue.state.now))
+
 const minute = 60_000
+
+/** Returns the lots that accounts traded in a coin in the last 24 hours. */
+export const tradedLots = ({ state }: Venue, coin: string, now: number): number => {
+  const last = Math.floor(now / minute)
+  let total = 0n
+  for (const [at, { lots }] of state.markets.get(coin)?.minutes ?? []) {
+    if (at > last - CandleBars.day && at <= last) total += lots
+  }
+  return Number(total)
+}
 
 /** The number of equal steps into which a bar is divided to sample the replayed prices. */
 const looks = 16

@@ -29,6 +29,13 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
+/** The value of the orders at one price, in units of the quote token, for which one more order is counted. */
+const orderValue = 15_000
+
+/** Returns the maximum number of orders at one price. */
+const mostOrders = ({ levelValue = 0 }: Assets.CandleMarket): number =>
+  Math.min(60, Math.max(9, Math.round(levelValue / orderValue)))
+
 /** The levels of both sides of a book, best first. */
 export type BookSides = readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>]
 
@@ -44,13 +51,15 @@ export const bookAround = (seed: Random.Seed, market: Assets.CandleMarket, now: 
   // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
+  const lots = 2 * Assets.meanLevelLots(market)
+  const orders = mostOrders(market)
   const side = (direction: 1 | -1) =>
     ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
       const at = price + direction * rank * step
       return at < step ? [] : [{
         px: Assets.printPrice(market, at),
-        sz: Assets.printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
-        n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
+        sz: Assets.printSize(market, 1 + Random.below(family, direction * rank + depth, lots)),
+        n: 1 + Random.below(family, direction * rank + 3 * depth, orders)
       }]
     })
   return [side(-1), side(1)]
@@ -95,6 +104,29 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
+}
+
+/**
+ * Appends levels behind the last synthetic order of each side, until the side has the usual number of levels with a
+ * size. An order that takes many levels therefore leaves a book with both sides.
+ */
+export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
+  if (!isRenewed(market)) return
+  const { coin, priceDecimals } = asset.market
+  for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
+    const taken = quotes.findIndex(({ sz }) => sz > 0n)
+    const [last] = quotes.slice(-1)
+    if (taken === 0 || last === undefined) continue
+    const family = Random.series(venue.seed, `book/${coin}/${market.quotes.second}/refill`)
+    const step = stepAt(asset.market, Assets.toNumber(last.px, asset.pxDecimals))
+    const ticks = BigInt(Math.round(step * 10 ** priceDecimals))
+    quotes.splice(0, taken === -1 ? quotes.length : taken)
+    for (let px = last.px + direction * ticks; quotes.length < depth && px > 0n; px += direction * ticks) {
+      const index = Number(px)
+      const sz = BigInt(1 + Random.below(family, index, 2 * Assets.meanLevelLots(asset.market)))
+      quotes.push({ px, sz, n: 1 + Random.below(family, -index, mostOrders(asset.market)) })
+    }
+  }
 }
 
 /** Returns the mark price at the time `now`, in ticks. */

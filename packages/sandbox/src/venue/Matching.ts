@@ -822,6 +822,7 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
     sz += met.sz
     paid += met.paid
   }
+  if (sz > 0n) Margin.refill(venue, asset, market)
   return { sz, paid }
 }
 
@@ -848,9 +849,10 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
     const quote = Margin.firstQuote(quotes)
-    if (quote === undefined) return
-    const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
-    if (maker === undefined) return
+    const maker = quote === undefined
+      ? undefined
+      : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
+    if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
     const sz = Assets.min(quote.sz, fillableLots(venue, asset, maker))
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz

@@ -4,13 +4,12 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { bars, dayStatistics, priceAt } from "./CandleBars.ts"
+import { dayStatistics, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
 import { fundingRate, makeBook, markPrice } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
-const minute = 60_000
-const hour = 60 * minute
+const hour = 3_600_000
 
 /** Returns the coins that have been listed, including delisted ones. */
 const listedIn = ({ markets, now }: Listing): ReadonlyArray<Assets.CandleMarket> =>
@@ -32,7 +31,8 @@ const dexes = (listing: Listing): ReadonlyArray<string> =>
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) => {
-  const { before, lots, price } = dayStatistics(seed, market, now)
+  const { before, lots: generated, price } = dayStatistics(seed, market, now)
+  const lots = generated + MarketReads.tradedLots(trading, market.coin, now)
   const asset = trading.listing.byCoin.get(market.coin)
   const printed = asset === undefined
     ? Assets.printPrice(market, price)
@@ -108,7 +108,7 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
     ...known,
     midPx: hasMid ? known.midPx : null,
     funding: fundingRate,
-    openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.openInterest(trading, asset)),
+    openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.totalInterest(trading, asset)),
     premium: hasMid ? "0.0" : null,
     oraclePx: known.markPx,
     impactPxs: asset === undefined || bid === undefined || ask === undefined
@@ -311,30 +311,39 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
 /** Maximum number of trades in a query's response. */
 const listedTrades = 30
 
+/** A trade of the tape, in the venue's form. The trades of one second are those of one order. */
+const printTrade = (
+  { seed, trading }: InfoView,
+  market: Assets.CandleMarket,
+  { lots, number, second }: TapeTrade
+) => {
+  const name = `trade/${market.coin}/${second}`
+  const series = Random.series(seed, name)
+  const time = second * 1_000 - 1 - Random.below(series, 1, 1_000)
+  const side = Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const
+  const taker = Random.hex(seed, `${name}/taker`, 40)
+  const maker = Random.hex(seed, `${name}/${number}`, 40)
+  return {
+    coin: market.coin,
+    side,
+    px: Assets.printPrice(market, trading.path.priceAt(market, time)),
+    sz: Assets.printSize(market, lots),
+    time,
+    hash: Random.hex(seed, name, 64),
+    tid: number,
+    users: side === "B" ? [taker, maker] : [maker, taker]
+  }
+}
+
 /**
- * Returns the latest trades of a coin: the trades of accounts, and a synthetic trade at the end of each of the last ten
- * minutes.
+ * Returns the latest trades of a coin: those of accounts, and the generated ones, whose number and size are those of the
+ * candles.
  */
-export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
-  const market = Assets.findMarket(markets, coin)
+export const recentTrades = (view: InfoView, coin: string) => {
+  const market = Assets.findMarket(view.markets, coin)
   if (market === undefined) return undefined
-  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
-    T < now
-  )
-  const made = last.slice(-10).toReversed().map(({ T, c, t }) => {
-    const name = `trade/${coin}/${t}`
-    const series = Random.series(seed, name)
-    return {
-      coin,
-      side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
-      px: c,
-      sz: Assets.printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
-      time: T,
-      hash: Random.hex(seed, name, 64),
-      tid: t / minute,
-      users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
-    }
-  })
-  const traded = MarketReads.tradeRows(trading, coin).slice(0, listedTrades)
+  const made = tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
+    .map((trade) => printTrade(view, market, trade))
+  const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }
