@@ -155,6 +155,19 @@ const actionOf = (
       builder: { b: destination, f: 1 + draw.below(60) }
     }),
     () => ({ type: "claimRewards" }),
+    () => ({
+      type: "userSetAbstraction",
+      ...chain,
+      user,
+      abstraction: draw.one(["unifiedAccount", "unifiedAccount", "disabled"]),
+      nonce: 1
+    }),
+    () => ({
+      type: "borrowLend",
+      operation: draw.one(["supply", "withdraw"]),
+      token: 0,
+      amount: draw.one([null, String(draw.below(400))])
+    }),
     () => ({ type: "cDeposit", ...chain, wei: draw.below(1_000_000_000), nonce: 1 }),
     () => ({ type: "cWithdraw", ...chain, wei: draw.below(500_000_000), nonce: 1 }),
     () => ({ type: "scheduleCancel", time: state.now + 5_000 + draw.below(600_000) }),
@@ -173,7 +186,8 @@ const money = (state: TradingState) => {
   const add = (amount: bigint, ...path: ReadonlyArray<string | number>) => {
     if (amount !== 0n) amounts.set(path.join(" "), amount)
   }
-  for (const { address, builderRewards, clearings, rewards, spot } of state.accounts.values()) {
+  for (const { address, builderRewards, clearings, rewards, spot, supplied } of state.accounts.values()) {
+    for (const [token, wei] of supplied) add(wei, address, token, "supplied")
     add(rewards, address, "rewards")
     add(builderRewards, address, "builder rewards")
     for (const [dex, { cash, positions }] of clearings) {
@@ -204,6 +218,7 @@ const check = (state: TradingState): void => {
   ])
   for (const token of tokens) {
     const spot = sum(accounts.map((account) => account.spot.get(token)?.total ?? 0n)) +
+      sum(accounts.map(({ supplied }) => supplied.get(token) ?? 0n)) +
       sum(accounts.map(({ unstaking }) => token === 150 ? sum(unstaking.map(({ wei }) => wei)) : 0n)) +
       (house.spot.get(token) ?? 0n) + (house.feesSpot.get(token) ?? 0n)
     assert.strictEqual(

@@ -557,7 +557,7 @@ const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine,
   return ok(asked, information(asked, yield* machine.account(asked.parsed)))
 })
 
-const paramOf = (params: unknown, name: string): unknown =>
+const readParam = (params: unknown, name: string): unknown =>
   Predicate.hasProperty(params, name) ? params[name] : undefined
 
 const parseCell = (text: unknown): Cell | undefined =>
@@ -566,7 +566,7 @@ const parseCell = (text: unknown): Cell | undefined =>
 /** Returns the fees of an external message, which is executed without an effect. */
 const estimateFee = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const { params, parsed } = asked
-  const [text, code, data] = ["body", "init_code", "init_data"].map((name) => paramOf(params, name))
+  const [text, code, data] = ["body", "init_code", "init_data"].map((name) => readParam(params, name))
   if ([text, code, data].some((each) => Predicate.isString(each) && each.length > maxCharacters)) {
     return refused(asked, "external message is too large", 422)
   }
@@ -581,7 +581,7 @@ const estimateFee = Effect.fnUntraced(function*(machine: TokenMachine, asked: As
     parsed,
     body,
     hasInit ? { code: init.code ?? null, data: init.data ?? null } : undefined,
-    paramOf(params, "ignore_chksig") !== false
+    readParam(params, "ignore_chksig") !== false
   )
   if ("refused" in estimated) {
     return refused(asked, `LITE_SERVER_UNKNOWN: cannot estimate fees: ${estimated.refused}`)
@@ -614,7 +614,7 @@ const badParams = (view: View): TokenAnswer => refused(view, "failed to parse ad
 const locate = (isSource: boolean): ViewMethod => (machine, view, params) =>
   Effect.gen(function*() {
     const [source, destination] = ["source", "destination"].map((name) => {
-      const text = paramOf(params, name)
+      const text = readParam(params, name)
       return Predicate.isString(text) ? Option.getOrUndefined(Result.getSuccess(TonAddress.parse(text))) : undefined
     })
     if (source === undefined || destination === undefined) return badParams(view)

@@ -12,7 +12,7 @@ import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, p
 import { weiPerUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import { addTo, append, ensureAccount, ensureClearing, moveCash } from "./TradingState.ts"
+import { addTo, append, ensureAccount, ensureClearing, isUnified, moveCash, sweep } from "./TradingState.ts"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
 import { emit, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -184,7 +184,7 @@ export const spotTransfer: Handler<"subAccountSpotTransfer"> = (
   if (wei === undefined) return refuse(Words.invalidAmount)
   const master = actor(context)
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
-  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   note(context, [from, to], {
     type: "spotTransfer",
     token: token.name,
@@ -373,14 +373,24 @@ const portfolioValue = 10_000_000_000n
 const portfolioVolume = 5_000_000_000_000n
 
 /**
- * Sets the abstraction mode of an account. The sandbox stores the mode, but always computes margin in the default mode.
+ * Sets the abstraction mode of an account. In the modes `unifiedAccount` and `portfolioMargin` the spot balance of USDC
+ * is the collateral of all perpetuals. They cannot be left while there are positions.
  */
 const setMode = (venue: Venue, account: TradingAccount, mode: TradingAccount["abstraction"]): ActionDecision => {
   if (
     mode === "portfolioMargin" && Margin.accountValue(venue, account).all < portfolioValue &&
     account.volume + account.earlierVolume < portfolioVolume
   ) return refuse(Words.portfolioMarginThreshold)
+  const hasPositions = [...account.clearings.values()].some(({ positions }) => positions.size > 0)
+  const before = account.abstraction
+  const wasUnified = isUnified(account)
   account.abstraction = mode
+  if (wasUnified && !isUnified(account) && hasPositions) {
+    account.abstraction = before
+    return refuse(Words.abstractionTransition)
+  }
+  for (const dex of account.clearings.keys()) sweep(venue.state, account, dex)
+  emit(venue, { kind: "account", user: account.address })
   return done
 }
 
@@ -527,8 +537,8 @@ export const updateLeverage: Handler<"updateLeverage"> = (context, { asset: id, 
       return refuse(Words.isolatedLeverage)
     }
   } else if (isLower) {
-    const needed = Margin.needed(venue, account, clearing, asset.dex)
-    if (needed > 0n && Margin.marginSums(venue, clearing).crossValue < needed) {
+    const { needed, value } = Margin.backing(venue, account, asset.dex)
+    if (needed > 0n && value < needed) {
       restore()
       return refuse(Words.crossLeverage)
     }
@@ -562,6 +572,7 @@ export const updateIsolatedMargin: Handler<"updateIsolatedMargin"> = (context, {
   if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
   clearing.cash -= change
   position.raw += change
+  sweep(venue.state, account, asset.dex)
   emit(venue, { kind: "account", user: account.address })
   return done
 }
@@ -593,7 +604,7 @@ const listedDelegations = 100
 /** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
 export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   const account = actor(context)
-  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
+  if (wei === 0n || takeSpot(context.venue, account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
   addTo(context.venue.state.deposited, hype, -wei)
   const { stake } = VenueState.accountOrNew(context.identity, context.user)
   context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake + wei })

@@ -6,7 +6,7 @@ import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
-import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
+import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
   Clearing,
@@ -291,12 +291,41 @@ export const needed = (
   return total
 }
 
+/** Returns the dollars of the spot balance that back an account's perpetuals: zero unless it is their collateral. */
+export const collateral = (account: TradingAccount): bigint => {
+  const balance = isUnified(account) ? account.spot.get(Assets.usdc) : undefined
+  return balance === undefined ? 0n : (balance.total - balance.hold) / Assets.weiPerUsd
+}
+
+/**
+ * Returns the value that backs the cross positions of an account in a dex, the margin that they and the open orders
+ * need, and the value of the positions. The dexes of an account whose spot balance is the collateral share them.
+ * Includes the additional lots `more` on one side of the perpetual `coin`.
+ */
+export const backing = (
+  venue: Venue,
+  account: TradingAccount,
+  dex: string,
+  coin?: string,
+  more = nothingMore
+): { readonly value: bigint; readonly needed: bigint; readonly notional: bigint } => {
+  const dexes = isUnified(account) ? [...account.clearings.keys()] : [dex]
+  let [value, need, notional] = [collateral(account), 0n, 0n]
+  for (const each of dexes) {
+    const clearing = account.clearings.get(each)
+    if (clearing === undefined) continue
+    const sums = marginSums(venue, clearing)
+    value += sums.crossValue
+    notional += sums.crossNotional
+    need += needed(venue, account, clearing, each, coin, more)
+  }
+  return { value, needed: need, notional }
+}
+
 /** Returns the margin that an account can use for more orders because neither positions nor open orders need it. */
 export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): bigint => {
-  const clearing = account.clearings.get(dex)
-  return clearing === undefined
-    ? 0n
-    : Assets.max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+  const { needed, value } = backing(venue, account, dex)
+  return Assets.max(0n, value - needed)
 }
 
 /**
@@ -304,10 +333,8 @@ export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): 
  * and a tenth of the value of the cross positions.
  */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
-  const clearing = account.clearings.get(dex)
-  if (clearing === undefined) return 0n
-  const { crossNotional, crossValue } = marginSums(venue, clearing)
-  return Assets.max(0n, crossValue - Assets.max(needed(venue, account, clearing, dex), crossNotional / 10n))
+  const { needed, notional, value } = backing(venue, account, dex)
+  return Assets.max(0n, value - Assets.max(needed, notional / 10n))
 }
 
 /** Returns whether an account has enough margin for an order. */
@@ -323,7 +350,8 @@ export const allows = (
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that cannot increase the maximum position is always allowed
   if (worstLots(account, asset.coin, size, more) === worstLots(account, asset.coin, size, nothingMore)) return true
-  return marginSums(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
+  const backed = backing(venue, account, asset.dex, asset.coin, more)
+  return backed.value >= backed.needed
 }
 
 /**
@@ -332,6 +360,7 @@ export const allows = (
  */
 export const liquidationPx = (
   venue: Venue,
+  account: TradingAccount,
   clearing: Clearing,
   asset: Assets.Perpetual,
   position: Position
@@ -340,7 +369,7 @@ export const liquidationPx = (
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
   const own = maintenanceMargin(asset, position, mark)
   const spare = position.isCross
-    ? crossValue - crossMaintenance
+    ? crossValue + collateral(account) - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
   // for each tick by which the price falls, the value of a long position falls by the position's size in lots, and the
@@ -377,7 +406,7 @@ const roundDown = (amount: bigint): bigint => {
  * orders.
  */
 export const pay = (venue: Venue, account: TradingAccount): void => {
-  for (const clearing of account.clearings.values()) {
+  for (const [dex, clearing] of account.clearings) {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
       if (asset?.kind !== "perpetual") continue
@@ -399,6 +428,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       emit(venue, { kind: "funding", user: account.address, funding })
       emit(venue, { kind: "account", user: account.address })
     }
+    sweep(venue.state, account, dex)
   }
   append(account.values, accountValue(venue, account), remembered)
 }

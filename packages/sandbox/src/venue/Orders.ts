@@ -130,7 +130,7 @@ export const fundsRefusal = (
   order: VenueOrder
 ): OrderRefusal | undefined => {
   const isCovered = asset.kind === "spot"
-    ? Matching.isCovered(account, asset, order)
+    ? Matching.isCovered(venue, account, asset, order)
     : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
   return isCovered ? undefined : lacksFunds(asset)
 }

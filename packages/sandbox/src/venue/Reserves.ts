@@ -5,7 +5,7 @@ import { actor, done, refuse } from "./AccountActions.ts"
 import type { ActionContext, Handler } from "./AccountActions.ts"
 import { hype, parseDecimal, printDecimal, usdc } from "./Assets.ts"
 import { withdrawable } from "./Margin.ts"
-import { readAmount, takeSpot } from "./Matching.ts"
+import { available, readAmount, takeSpot } from "./Matching.ts"
 import { addTo, ensureBalance } from "./TradingState.ts"
 import type { TradingAccount, TradingState } from "./TradingState.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -89,7 +89,7 @@ export const bid: Handler<"gossipPriorityBid"> = (context, { ip, maxGas, slotId 
   const key = bidKey(slotId, startTimeSeconds)
   const price = parseDecimal(currentGas, hypeDecimals) ?? 0n
   if (
-    state.bids.has(key) || BigInt(maxGas) < price || takeSpot(actor(context), hype, price) === undefined
+    state.bids.has(key) || BigInt(maxGas) < price || takeSpot(context.venue, actor(context), hype, price) === undefined
   ) return refuse(Words.insufficientGas)
   addTo(state.deposited, hype, -price)
   state.bids.set(key, { ip, gas: currentGas })
@@ -140,11 +140,11 @@ export const borrowLend: Handler<"borrowLend"> = (context, { amount, operation, 
   }
   const isSupply = operation === "supply"
   const balance = ensureBalance(account, token)
-  const most = isSupply ? balance.total - balance.hold : supplied
+  const most = isSupply ? available(context.venue, account, token) : supplied
   const wei = amount === null ? most : readAmount(amount, reserve.decimals)
   if (wei === undefined || wei === 0n) return refuse(Words.invalidAmount)
   if (wei > most) return refuse(Words.insufficientTransfer)
-  if (isSupply) takeSpot(account, token, wei)
+  if (isSupply) takeSpot(context.venue, account, token, wei)
   else balance.total += wei
   const left = supplied + (isSupply ? wei : -wei)
   if (left === 0n) account.supplied.delete(token)

@@ -11,6 +11,7 @@ import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Enc
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
+import { usdc, weiPerUsd } from "./Assets.ts"
 
 /** The members of an order that a book uses. */
 export interface Resting {
@@ -366,6 +367,23 @@ export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clea
 export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance =>
   ensure(spot, token, () => ({ total: 0n, hold: 0n, entry: 0n }))
 
+/**
+ * Moves the cash of an account in a dex to its spot balance, as far as it is not the cost of a position. Does nothing
+ * unless the spot balance is the collateral. A negative amount is covered from the spot balance.
+ */
+export const sweep = (state: TradingState, account: TradingAccount, dex: string): void => {
+  const clearing = account.clearings.get(dex)
+  if (!isUnified(account) || clearing === undefined) return
+  let spare = clearing.cash
+  for (const { entry, isCross, size } of clearing.positions.values()) {
+    if (isCross) spare += size < 0n ? -entry : entry
+  }
+  clearing.cash -= spare
+  account.deposited -= spare
+  addTo(state.netDeposits, dex, -spare)
+  ensureBalance(account, usdc).total += spare * weiPerUsd
+}
+
 /** A depositor's part of a vault. Amounts are in millionths of a dollar. */
 export interface VaultShare {
   readonly shares: bigint
@@ -490,13 +508,24 @@ export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint):
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
 
-/** Deposits dollars into an account's perpetuals in a dex. A negative amount is a withdrawal. */
+/** Returns whether the spot balance of an account is the collateral of its perpetuals. */
+export const isUnified = ({ abstraction }: TradingAccount): boolean =>
+  abstraction === "unifiedAccount" || abstraction === "portfolioMargin"
+
+/**
+ * Deposits dollars into an account's perpetuals in a dex: into the spot balance, if it is the collateral. A negative
+ * amount is a withdrawal.
+ */
 export const moveCash = (
   { netDeposits }: TradingState,
   account: TradingAccount,
   dex: string,
   usd: bigint
 ): void => {
+  if (isUnified(account)) {
+    ensureBalance(account, usdc).total += usd * weiPerUsd
+    return
+  }
   ensureClearing(account, dex).cash += usd
   account.deposited += usd
   addTo(netDeposits, dex, usd)

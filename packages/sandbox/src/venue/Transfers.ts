@@ -15,6 +15,7 @@ import {
   addTo,
   ensureAccount,
   ensureBalance,
+  isUnified,
   makeOrder,
   moveCash,
   type TradingAccount,
@@ -65,7 +66,7 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   const from = actor(context)
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
-  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
   note(context, [from, to], {
     type: "spotTransfer",
@@ -90,8 +91,9 @@ export const classTransfer = (
   toPerp: boolean
 ): ActionDecision => {
   const { venue } = context
+  if (isUnified(account)) return refuse(Words.unifiedDisabled)
   if (toPerp) {
-    if (takeSpot(account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, account, ownDex, usd)
   } else {
     if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
@@ -147,11 +149,12 @@ export const sendAsset = (
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (from === to && sourceDex === destinationDex) return refuse(Words.selfTransfer)
+  if (from === to && isUnified(from)) return refuse(Words.unifiedDisabled)
   const usd = wei / weiPerUsd
   if (sourceDex === spotDex && destinationDex === spotDex) {
-    if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+    if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   } else if (sourceDex === spotDex) {
-    if (takeSpot(from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, to, destinationDex, usd)
   } else {
     if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
@@ -193,7 +196,7 @@ export const sendToEvm: Handler<"sendToEvmWithData"> = (context, action) => {
   }
   const account = actor(context)
   if (sourceDex === spotDex) {
-    if (takeSpot(account, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, account, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
   } else {
     if (withdrawable(venue, account, sourceDex) < wei / weiPerUsd) return refuse(Words.insufficientWithdrawal)
     moveCash(venue.state, account, sourceDex, -wei / weiPerUsd)

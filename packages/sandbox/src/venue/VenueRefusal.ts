@@ -223,6 +223,8 @@ export const stakingLink = (why: string): string => `Staking link error: ${why}`
 
 /** Refusal: the account cannot change from its abstraction mode to the other one. */
 export const abstractionTransition = "Abstraction transition not allowed"
+/** Refusal: the action moves funds between balances that are one. Recorded by clients. */
+export const unifiedDisabled = "Action disabled when unified account is active"
 export const portfolioMarginThreshold = "Portfolio margin requires account value of $10000 or total volume of $5000000."
 
 export const noEvmContract = "Error deploying spot: Pending EVM contract missing"
