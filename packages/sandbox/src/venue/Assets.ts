@@ -171,9 +171,9 @@ const listed: ReadonlyArray<
   ["LINK", "LINK", 14, 0.042, 6, 700, 1, 5, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
   ["AAVE", "AAVE", 180, 0.045, 4, 500, 2, 4, "2023-09-01", { maxLeverage: 10, levelValue: 20_000 }],
   ["ARB", "ARB", 0.25, 0.05, 4, 20_000, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["ANIME", "ANIME", 0.028, 0.08, 1, 20_000, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
+  ["ANIME", "ANIME", 0.028, 0.08, 4, 5_000, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
   ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
-  ["flx:TSLA", "TSLA", 430, 0.03, 3, 4_000, 3, 3, "2025-11-20"]
+  ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"]
 ]
 
 const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
