@@ -119,7 +119,7 @@ export const mayImport = (file: string, specifier: string): boolean => {
   }
   if (specifier.startsWith("node:")) {
     return isProgram || /Undici/u.test(module) || (name === "archive" && /Sqlite/u.test(module)) ||
-      (name === "sandbox" && /^tokens\/Token(?:Executor|Worker)$/u.test(module))
+      (name === "sandbox" && /^(?:tokens\/Token(?:Executor|Worker)|streams\/VenueStreams)$/u.test(module))
   }
   if (beneath(specifier, "effect")) return namesModule(specifier) || (isProgram && switches.has(specifier))
   if (specifier.startsWith("@trigate/")) {

@@ -1,6 +1,6 @@
 /** The parts of docs/sandbox.md that list what the sandbox does not support. The rest of the page is written by hand. */
 import { actionCatalog } from "@trigate/domain/actions/Action"
-import { playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
+import { declinedTypes, playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
 import { unplayedQueries } from "@trigate/sandbox/unstable/venue/VenueInfo"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,7 +11,10 @@ const unplayedActions = Object.keys(actionCatalog).filter((type) => !playedTypes
 
 const parts: { readonly [name: string]: string } = {
   actions: `The sandbox supports all actions of the [catalog](operations.md) except ${codes(unplayedActions)}. ` +
-    "It refuses these with HTTP 422, and the text names the action.",
+    "It refuses these with HTTP 422, and the text names the action. " +
+    `No account is a deployer, and no outcome can be traded: for every account, the venue refuses ${
+      codes([...declinedTypes])
+    }.`,
   queries: table(
     ["Topic", "Queries that return HTTP 422"],
     Object.entries(unplayedQueries).map(([topic, types]) => [topic, codes(types)])

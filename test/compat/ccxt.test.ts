@@ -161,7 +161,18 @@ describe("ccxt reads", () => {
         "SOL/USDC:USDC",
         "HYPE/USDC:USDC",
         "KPEPE/USDC:USDC",
-        "XYZ-XYZ100/USDC:USDC"
+        "XRP/USDC:USDC",
+        "BNB/USDC:USDC",
+        "DOGE/USDC:USDC",
+        "SUI/USDC:USDC",
+        "AVAX/USDC:USDC",
+        "LINK/USDC:USDC",
+        "AAVE/USDC:USDC",
+        "ARB/USDC:USDC",
+        "ANIME/USDC:USDC",
+        "XYZ-XYZ100/USDC:USDC",
+        "XYZ-GOLD/USDC:USDC",
+        "FLX-TSLA/USDC:USDC"
       ])
       const book = yield* Effect.promise(() => exchange.fetchOrderBook(btc))
       assert.deepStrictEqual([book.bids.length, book.asks.length], [20, 20])

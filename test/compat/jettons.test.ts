@@ -1,10 +1,11 @@
 /** `@ton/ton` reads and moves a jetton of the sandbox, whose contracts run in a real virtual machine. */
 import { assert, describe, it } from "@effect/vitest"
-import { Address, beginCell, comment, internal, toNano } from "@ton/core"
+import { Address, beginCell, Cell, comment, Dictionary, internal, toNano } from "@ton/core"
 import { keyPairFromSeed } from "@ton/crypto"
 import { JettonMaster, JettonWallet, TonClient, WalletContractV4 } from "@ton/ton"
 import { tokenKey, tokens } from "@trigate/sandbox/SandboxExamples"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
+import { at } from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { rejection } from "./rejection.ts"
 
@@ -111,5 +112,79 @@ describe("@ton/ton over the sandbox", () => {
       assert.strictEqual(yield* Effect.promise(() => sender.getSeqno()), 1)
       // the same message again: its number is used up
       assert.include(String(yield* rejection(send(0, keys.secretKey, 1n))), "500")
+    }))
+
+  it.live("reads one state of an account by each method, the fees of a message before it, and its way after it", () =>
+    Effect.gen(function*() {
+      const { sender, ton, url } = yield* opened
+      const to = Address.parse(tokens.wallet)
+      const read = (method: string, params: object): Effect.Effect<unknown> =>
+        Effect.promise(async () => {
+          const response = await fetch(`${url}/api/v2/jsonRPC`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ id: 1, jsonrpc: "2.0", method, params })
+          })
+          return at(await response.json(), "result")
+        })
+      const message = wallet.createTransfer({
+        seqno: 0,
+        secretKey: keys.secretKey,
+        messages: [internal({ to, value: toNano("1.5"), bounce: false })]
+      })
+      const { source_fees: fees } = yield* Effect.promise(() =>
+        ton.estimateExternalMessageFee(wallet.address, {
+          body: message,
+          initCode: wallet.init.code,
+          initData: wallet.init.data,
+          ignoreSignature: true
+        })
+      )
+      assert.deepStrictEqual(yield* read("getAddressState", { address: tokenKey.wallet }), "uninitialized")
+      yield* Effect.promise(() => sender.send(message))
+
+      for (const address of [wallet.address, to]) {
+        const account = { address: address.toString() }
+        const [information, extended, ofWallet] = yield* Effect.all([
+          read("getAddressInformation", account),
+          read("getExtendedAddressInformation", account),
+          read("getWalletInformation", account)
+        ])
+        const balance = yield* read("getAddressBalance", account)
+        const last = at(information, "last_transaction_id")
+        assert.deepStrictEqual(
+          [information, extended, ofWallet].map((each) => [at(each, "balance"), at(each, "last_transaction_id")]),
+          Array.from({ length: 3 }, () => [balance, last])
+        )
+        const [newest] = yield* Effect.promise(() => ton.getTransactions(address, { limit: 1 }))
+        assert.strictEqual(at(last, "lt"), String(newest?.lt))
+        assert.deepInclude(ofWallet, { wallet: true, account_state: "active", wallet_type: "wallet v4 r2" })
+        assert.deepStrictEqual(at(extended, "account_state"), {
+          "@type": "wallet.v4.accountState",
+          wallet_id: "698983191",
+          seqno: address === to ? 2 : 1
+        })
+      }
+      assert.strictEqual(at(yield* read("getWalletInformation", { address: tokenKey.wallet }), "seqno"), 1)
+
+      const [sent] = yield* Effect.promise(() => ton.getTransactions(wallet.address, { limit: 1 }))
+      const [out] = sent?.outMessages.values() ?? []
+      const createdLt = out?.info.type === "internal" ? String(out.info.createdLt) : ""
+      const spent = 100_000_000_000n - BigInt(String(yield* read("getAddressBalance", { address: tokenKey.wallet })))
+      // the message pays its way from its value
+      assert.strictEqual(spent, toNano("1.5") + BigInt(fees.in_fwd_fee + fees.storage_fee + fees.gas_fee))
+      assert.strictEqual(
+        out?.info.type === "internal" ? out.info.value.coins : 0n,
+        toNano("1.5") - BigInt(fees.fwd_fee)
+      )
+      const result = yield* Effect.promise(() => ton.tryLocateResultTx(wallet.address, to, createdLt))
+      const source = yield* Effect.promise(() => ton.tryLocateSourceTx(wallet.address, to, createdLt))
+      assert.deepStrictEqual([result.inMessage?.info.src?.toString(), source.lt], [tokenKey.wallet, sent?.lt])
+      assert.include(String(yield* rejection(() => ton.tryLocateResultTx(wallet.address, to, "1"))), "404")
+
+      const prices = at(yield* read("getConfigParam", { config_id: 21 }), "config", "bytes")
+      const all = Cell.fromBase64(String(at(yield* read("getConfigAll", {}), "config", "bytes")))
+      const dictionary = all.beginParse().loadDictDirect(Dictionary.Keys.Int(32), Dictionary.Values.Cell())
+      assert.strictEqual(prices, dictionary.get(21)?.toBoc().toString("base64"))
     }))
 })

@@ -163,7 +163,7 @@ const SpotTokens = Schema.Struct({
   })),
   tokens: Schema.Array(Schema.Struct({ ...Listed.fields, index: Schema.Natural }))
 })
-const PerpDexs = Schema.Tuple([Schema.Null, Schema.Struct({ name: Schema.String })])
+const PerpDexs = Schema.TupleWithRest(Schema.Tuple([Schema.Null]), [Schema.Struct({ name: Schema.String })])
 
 /** Queries the metadata that the constructor of `Info` queries, in the library's layout. */
 const metadata = Effect.fnUntraced(function*(url: string) {
@@ -177,7 +177,15 @@ const metadata = Effect.fnUntraced(function*(url: string) {
 })
 
 /** The asset of a coin of each kind, as the library numbers them. */
-const assets = { BTC: 0, "PURR/USDC": 10_000, "HYPE/USDC": 10_107, "@107": 10_107, "xyz:XYZ100": 110_000 }
+const assets = {
+  BTC: 0,
+  "PURR/USDC": 10_000,
+  "HYPE/USDC": 10_107,
+  "@107": 10_107,
+  "xyz:XYZ100": 110_000,
+  "xyz:GOLD": 110_001,
+  "flx:TSLA": 120_000
+}
 
 describe("the Python library's constructor", () => {
   it.live.each(["index", "position"])("finds every token of the sandbox by %s", (by) =>
@@ -197,7 +205,9 @@ describe("the Python library's constructor", () => {
         const pair = `${baseToken?.name}/${quoteToken?.name}`
         if (!nameToCoin.has(pair)) nameToCoin.set(pair, name)
       }
-      for (const [dex, offset] of [["", 0], [perpDexs[1].name, 110_000]] as const) {
+      const [, ...builders] = perpDexs
+      const offsets = builders.map(({ name }, at) => [name, 110_000 + 10_000 * at] as const)
+      for (const [dex, offset] of [["", 0] as const, ...offsets]) {
         for (const [position, { name }] of (yield* meta(dex)).universe.entries()) {
           coinToAsset.set(name, offset + position)
           nameToCoin.set(name, name)
@@ -207,7 +217,7 @@ describe("the Python library's constructor", () => {
         Object.fromEntries(Object.keys(assets).map((coin) => [coin, coinToAsset.get(nameToCoin.get(coin) ?? "")])),
         assets
       )
-      assert.strictEqual(coinToAsset.size, spotMeta.universe.length + 6)
+      assert.strictEqual(coinToAsset.size, spotMeta.universe.length + 17)
     }))
 })
 

@@ -62,7 +62,16 @@ describe("a bot written with ccxt", () => {
         "ETH/USDC:USDC",
         "SOL/USDC:USDC",
         "HYPE/USDC:USDC",
-        "KPEPE/USDC:USDC"
+        "KPEPE/USDC:USDC",
+        "XRP/USDC:USDC",
+        "BNB/USDC:USDC",
+        "DOGE/USDC:USDC",
+        "SUI/USDC:USDC",
+        "AVAX/USDC:USDC",
+        "LINK/USDC:USDC",
+        "AAVE/USDC:USDC",
+        "ARB/USDC:USDC",
+        "ANIME/USDC:USDC"
       ])
     }))
 })

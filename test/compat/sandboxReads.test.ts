@@ -17,14 +17,10 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { execFile } from "node:child_process"
-import * as Fs from "node:fs"
-import * as Os from "node:os"
-import * as Path from "node:path"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
+import { inflateRawSync } from "node:zlib"
 import { act, ask, askAt, eth, hypeSpot, listOf, markOf, oidOf, place } from "../../packages/sandbox/test/trader.ts"
 import { atStart, start } from "../../packages/sandbox/test/venue.ts"
+import { capitalised, runCompiler, type Sample } from "./libraryTypes.ts"
 
 const user = keys.trader.address
 const other = `0x${"2".repeat(40)}` as const
@@ -46,37 +42,6 @@ const makeTransport = Effect.gen(function*() {
       return isAnswer(answer) ? answer : assert.fail(`no answer to ${Encoding.stringify(payload)}`)
     }
   }
-})
-
-/** A value that the library's type should describe. */
-interface Sample {
-  readonly name: string
-  readonly type: string
-  readonly value: unknown
-}
-
-const capitalised = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`
-
-/** Where values differ from the library's types, by the name of the sample. */
-const runCompiler = Effect.fnUntraced(function*(of: "info" | "subscription", samples: ReadonlyArray<Sample>) {
-  const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "reads-"))
-  const file = Path.join(directory, "samples.ts")
-  const types = fileURLToPath(import.meta.resolve(`@nktkas/hyperliquid/api/${of}`)).replace(/\.js$/u, ".d.ts")
-  const lines = samples.map(({ type, value }, at) => `export const s${at}: Nktkas.${type} = ${JSON.stringify(value)}`)
-  Fs.writeFileSync(file, [`import type * as Nktkas from ${JSON.stringify(types)}`, ...lines].join("\n"))
-  const flags = "--noEmit --ignoreConfig --strict --skipLibCheck --module nodenext --target esnext --types".split(" ")
-  const tsc = fileURLToPath(new URL("../../node_modules/.bin/tsc", import.meta.url))
-  const { stdout } = yield* Effect.promise(() =>
-    promisify(execFile)(tsc, [...flags, "", file]).catch((error: { readonly stdout: string }) => error)
-  )
-  Fs.rmSync(directory, { recursive: true })
-  const named = stdout.split("\n").filter((line) => line !== "").map((line) =>
-    line.replace(
-      /^.*samples\.ts\((\d+),\d+\): error TS\d+/u,
-      (_, at: string) => samples[Number(at) - 2]?.name ?? ""
-    )
-  )
-  return [...new Set(named)]
 })
 
 /** The members of the queries that need others than `user`. */
@@ -116,7 +81,10 @@ const subscriptions: ReadonlyArray<{ readonly name: string; readonly request: ob
   ...withRequest(["webData3", "clearinghouseState", "allDexsClearinghouseState", "openOrders", "spotState"], { user }),
   ...withRequest(["twapStates", "orderUpdates", "userEvents", "userFills", "userFundings"], { user }),
   ...withRequest(["userNonFundingLedgerUpdates", "userHistoricalOrders"], { user }),
-  ...withRequest(["userTwapHistory", "userTwapSliceFills"], { user })
+  ...withRequest(["userTwapHistory", "userTwapSliceFills", "notification"], { user }),
+  ...withRequest(["fastAssetCtxs"], {}),
+  ...withRequest(["l2Book"], { coin: "ETH", nSigFigs: 5, mantissa: 2 }),
+  ...withRequest(["l2Book"], { coin: "ETH", fast: true })
 ]
 
 describe("@nktkas/hyperliquid", () => {
@@ -161,12 +129,20 @@ describe("@nktkas/hyperliquid", () => {
         const stream = made(subscription) ?? assert.fail(`${name} is refused`)
         const type = `${capitalised(JsonParts.at(request, "coin") === "@107" ? "activeSpotAssetCtx" : name)}Event`
         yield* Effect.forkChild(
-          Stream.runForEach(stream, (value) => Effect.sync(() => frames.push({ name, type, value })))
+          Stream.runForEach(stream, (frame) =>
+            Effect.sync(() => {
+              // the library inflates these frames before it types them
+              const value: unknown = name === "fastAssetCtxs" && Predicate.isString(frame)
+                ? JSON.parse(inflateRawSync(Buffer.from(frame, "base64")).toString())
+                : frame
+              frames.push({ name, type, value })
+            }))
         )
       }
       yield* TestClock.adjust(1)
       const oid = oidOf(yield* place(user, eth, "buy", "0.02", yield* markOf("ETH", -0.1)))
       yield* act(user, "cancel", { cancels: [{ a: eth, o: oid }] })
+      yield* act(user, "twapOrder", { twap: { a: eth, b: false, s: "2", r: false, m: 300, t: false } })
       yield* act(user, "usdClassTransfer", { ...chain, amount: "1", toPerp: true, nonce: 1 })
       yield* trading.advance(3_600_000)
       yield* TestClock.adjust("14 seconds")

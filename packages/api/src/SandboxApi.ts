@@ -136,6 +136,9 @@ export const Endowment = Schema.Struct({
   ).annotateKey({
     description: "The new positions. A negative size is a short position. Default entry price: the mark price"
   }),
+  volume: Schema.optionalKey(Amount).annotateKey({
+    description: "Volume in USDC that the account traded before. It counts only toward the volumes that actions require"
+  }),
   requestLimit: Schema.optionalKey(Schema.Natural).annotateKey({
     description: "Number of actions that the account can send in total; each USDC of traded volume adds one"
   })

@@ -172,7 +172,7 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
       const read = yield* trigate("info raw -", { environment, stdin: `{ "type": "exchangeStatus" }\n` })
       assert.deepStrictEqual(read, { code: 0, stdout: expected, stderr: "" })
       const mids: unknown = JSON.parse((yield* trigate(`info raw {"type":"allMids","dex":"xyz"}`)).stdout)
-      assert.hasAllKeys(mids, ["xyz:XYZ100"])
+      assert.hasAllKeys(mids, ["xyz:XYZ100", "xyz:GOLD"])
     }))
 
   it.effect("info raw: refuses what is not a query, and passes on what the gateway and the venue refuse", () =>

@@ -21,6 +21,7 @@ import * as TokenServer from "./tokens/TokenServer.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
 import { hype, makeMarkets, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
+import { ensureAccount } from "./venue/TradingState.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
 import * as Venue_ from "./venue/Venue.ts"
 import type { Venue, VenueLimits } from "./venue/Venue.ts"
@@ -51,6 +52,12 @@ const staked: Account = { ...newAccount, stake: traderStake }
  */
 export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as const
 
+/**
+ * The volume in whole dollars that each trading account has traded before. It is sufficient for sub-accounts, referral
+ * codes and scheduled cancellations.
+ */
+const tradedBefore = 1_000_000
+
 /** The accounts with initial deposits. */
 export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
 
@@ -60,6 +67,7 @@ export const genesisTrading = (seed: Random.Seed, listed: InfoState, now: number
   for (const trader of traders) {
     endowUsd(made, trader, BigInt(deposits.usd) * 10n ** BigInt(usdDecimals))
     depositSpot(made, trader, usdc, BigInt(deposits.spotUsdc) * 10n ** BigInt(spotUsdDecimals))
+    ensureAccount(made.state, trader).earlierVolume = BigInt(tradedBefore) * 10n ** BigInt(usdDecimals)
     depositSpot(made, trader, hype, BigInt(deposits.spotHype) * 10n ** 8n)
   }
   return made

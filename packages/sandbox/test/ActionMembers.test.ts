@@ -5,7 +5,7 @@ import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import { playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
+import { declinedTypes, playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
 import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -23,7 +23,7 @@ const other = `0x${"2".repeat(40)}` as const
 const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 const cloid = `0x${"c".repeat(32)}`
 /** The actions that the test's account cannot execute. */
-const unaccepted = new Set(["topUpIsolatedOnlyMargin", "claimRewards", "CSignerAction"])
+const unaccepted = new Set(["topUpIsolatedOnlyMargin", "claimRewards", "CSignerAction", ...declinedTypes])
 const shape = "Failed to deserialize the JSON body into the target type"
 
 /** State as JSON: maps and sets as lists, big integers as text. */
@@ -53,6 +53,7 @@ const prepare = Effect.gen(function*() {
     orders: [orderOf(3, "buy", "2", yield* markOf("HYPE", 0.01), { tif: "Ioc" })],
     grouping: "na"
   })
+  yield* trading.setVolume(other, "10000")
   yield* act(other, "registerReferrer", { code: "REF" })
   yield* act(user, "approveBuilderFee", { ...chain, builder: other, maxFeeRate: "0.1%", nonce: 1 })
   yield* act(other, "linkStakingUser", { ...chain, user, isFinalize: false, nonce: 1 })
@@ -104,7 +105,10 @@ const prepare = Effect.gen(function*() {
     subAccountTransfer: [{ subAccountUser, isDeposit: true, usd: 1_000_000 }],
     subAccountSpotTransfer: [{ subAccountUser, isDeposit: true, token: "USDC", amount: "1" }],
     createVault: [created],
-    vaultModify: [{ vaultAddress, allowDeposits: null, alwaysCloseOnWithdraw: null }],
+    vaultModify: [
+      { vaultAddress, allowDeposits: null, alwaysCloseOnWithdraw: null },
+      { vaultAddress, allowDeposits: true, alwaysCloseOnWithdraw: true }
+    ],
     vaultTransfer: [{ vaultAddress, isDeposit: true, usd: 100_000_000 }],
     vaultDistribute: [{ vaultAddress, usd: 1_000_000 }],
     registerReferrer: [{ code: "MINE" }],
@@ -114,7 +118,31 @@ const prepare = Effect.gen(function*() {
     reserveRequestWeight: [{ weight: 10 }],
     spotUser: [{ toggleSpotDusting: { optOut: true } }, { classTransfer: { usdc: 1_000_000, toPerp: true } }],
     CSignerAction: [{ jailSelf: null }, { unjailSelf: null }],
-    evmUserModify: [{ usingBigBlocks: true }]
+    evmUserModify: [{ usingBigBlocks: true }],
+    sendToEvmWithData: [{
+      ...chain,
+      token: "USDC",
+      amount: "1",
+      sourceDex: "spot",
+      destinationRecipient: other,
+      addressEncoding: "hex",
+      destinationChainId: 999,
+      gasLimit: 200_000,
+      data: "0x",
+      nonce: 1
+    }],
+    borrowLend: [{ operation: "supply", token: 0, amount: "5" }],
+    gossipPriorityBid: [{ slotId: 0, ip: "1.2.3.4", maxGas: 100_000_000 }],
+    userOutcome: [{ splitOutcome: { outcome: 0, amount: "1" } }],
+    perpDeploy: [{ haltTrading: { coin: "xyz:XYZ100", isHalted: true } }],
+    spotDeploy: [{ enableQuoteToken: { token: 0 } }],
+    outcomeDeploy: [{ venue: "v", operation: { setSubDeployers: [] } }],
+    activateOutcomeDeployer: [{ activate: { venueName: "v" } }, { deactivate: null }],
+    finalizeEvmContract: [{ token: 0, input: "firstStorageSlot" }],
+    authorizeAqav2Role: [{ token: 0, role: "treasury" }],
+    hip3LiquidatorTransfer: [{ dex: "xyz", ntl: 1, isDeposit: true }],
+    CValidatorAction: [{ unregister: null }],
+    validatorL1Stream: [{ riskFreeRate: "0.05" }]
   }
   /** A value of each optional member, by its path. */
   const optional: { readonly [path: string]: unknown } = {
@@ -136,7 +164,8 @@ const prepare = Effect.gen(function*() {
     "approveAgent agentName": "named",
     "vaultModify allowDeposits": false,
     "vaultModify alwaysCloseOnWithdraw": true,
-    "reserveRequestWeight destination": other
+    "reserveRequestWeight destination": other,
+    "borrowLend amount": "5"
   }
   return { samples, optional }
 })
@@ -217,7 +246,8 @@ describe("an action's members", () => {
             const expected = `${shape}: the sandbox does not support "${invented}" of "${type}"`
             if (data !== expected) mistakes.push(`${type} ${invented}: ${JSON.stringify(data)}`)
           }
-          for (const [path, name] of paths) {
+          // the venue refuses some actions whatever their members are
+          for (const [path, name] of declinedTypes.has(type) ? [] : paths) {
             if (JsonParts.at(sample, ...segments(path).slice(0, -1)) === undefined) continue
             const absent = yield* run(type, withMember(sample, path, undefined))
             if (!(name in optional)) mistakes.push(`${name}: the test has no value`)

@@ -9,7 +9,7 @@ import {
 } from "@trigate/domain/candles/Candle"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { markets } from "@trigate/sandbox/unstable/venue/Assets"
-import { bars as barsOf } from "@trigate/sandbox/unstable/venue/CandleBars"
+import { bars as barsOf, tape } from "@trigate/sandbox/unstable/venue/CandleBars"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -200,6 +200,26 @@ describe("CandleFeed", () => {
     assert.match(bars("1m", now, undefined, now, marketOf("kPEPE"))[0]?.v ?? "", /^\d+\.0$/u)
     const decode = Schema.decodeUnknownSync(infoOperations.candleSnapshot.response)
     for (const market of markets) decode(bars("1d", 0, undefined, now, market))
+  })
+
+  it("the tape has the trades that the bars count, none in a second that is not over", () => {
+    for (const market of markets) {
+      const trades = tape("trigate", market, now + 500, 400)
+      assert.strictEqual(trades.length, 400, market.coin)
+      assert.isAtMost(trades[0]?.second ?? Infinity, now / 1_000, market.coin)
+      const oldest = Math.ceil((trades.at(-1)?.second ?? 0) / 60) * minute + minute
+      const minutes = bars("1m", oldest, now, now, market).filter(({ T }) => T < now - 1_000)
+      for (const bar of minutes) {
+        const own = trades.filter(({ second }) => second * 1_000 > bar.t && second * 1_000 <= bar.T + 1)
+        const traded = own.reduce((sum, each) => sum + each.lots, 0)
+        assert.deepStrictEqual(
+          [own.length, traded],
+          [bar.n, Math.round(Number(bar.v) * 10 ** market.sizeDecimals)],
+          `${market.coin} ${bar.t}`
+        )
+      }
+      assert.isAbove(minutes.length, 4, market.coin)
+    }
   })
 
   it("trading is busier at some hours than at others", () => {

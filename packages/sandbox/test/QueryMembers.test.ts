@@ -177,8 +177,9 @@ describe("a subscription", () => {
     atStart(Effect.gen(function*() {
       const frames = VenueStreams.makeFrames(VenueStreams.makeFeed(yield* SandboxState))
       const read = Subscription.reader([fastAssetCtxs, outcomeMetaUpdates])
-      const of = (type: string) => frames(Result.getOrThrow(read({ type })))
-      assert.isUndefined(of("fastAssetCtxs"))
-      assert.strictEqual(of("outcomeMetaUpdates"), Stream.never)
+      const subscription = Result.getOrThrow(read({ type: "outcomeMetaUpdates" }))
+      const unknown = { ...subscription, declaration: { ...subscription.declaration, name: "later" } }
+      assert.isUndefined(frames(unknown))
+      assert.strictEqual(frames(subscription), Stream.never)
     })))
 })

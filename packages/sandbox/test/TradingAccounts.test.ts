@@ -70,7 +70,10 @@ describe("an API wallet", () => {
         assert.strictEqual(yield* agentNamed(`bot ${digit} valid_until ${start + hour}`, named(digit)), "ok")
       }
       assert.strictEqual(yield* agentNamed(` valid_until ${start + hour}`, named("4")), "ok")
-      assert.strictEqual(yield* agentNamed("four"), "err: Too many extra agents.")
+      assert.strictEqual(
+        yield* agentNamed("four"),
+        "err: Too many extra agents for cumulative volume traded. Current limit is 3"
+      )
       yield* TestClock.setTime(start + hour + 1)
       assert.deepStrictEqual(yield* ask({ type: "extraAgents", user }), [])
       for (const digit of ["1", "4"]) {
@@ -78,7 +81,7 @@ describe("an API wallet", () => {
       }
       assert.strictEqual(
         yield* agentNamed(`four valid_until ${start + hour}`),
-        "err: Agent valid_until must not be in the past."
+        "err: Agent valid_until already expired."
       )
       assert.strictEqual(yield* agentNamed("four"), "ok")
       const approval = {
@@ -108,13 +111,20 @@ describe("an API wallet", () => {
       assert.strictEqual(yield* send(stranger, order(orderOf(eth, "buy", "0.1", low))), unknown)
       assert.strictEqual(yield* agentNamed("two", named("1")), "err: Extra agent already used.")
       assert.strictEqual(yield* agentNamed("two", named("2")), "ok")
-      assert.strictEqual(yield* agentNamed(`three valid_until ${start + 999 * 24 * hour}`, named("3")), "ok")
-      assert.strictEqual(yield* agentNamed("four", named("4")), "err: Too many extra agents.")
+      const late = start + 180 * 24 * hour
+      assert.strictEqual(
+        yield* agentNamed(`three valid_until ${late + hour}`, named("3")),
+        "err: Agent valid_until already expired."
+      )
+      assert.strictEqual(yield* agentNamed(`three valid_until ${late}`, named("3")), "ok")
+      assert.strictEqual(
+        yield* agentNamed("four", named("4")),
+        "err: Too many extra agents for cumulative volume traded. Current limit is 3"
+      )
       assert.strictEqual(yield* agentNamed("two", named("0")), "ok")
-      const now = yield* Clock.currentTimeMillis
       assert.deepStrictEqual(yield* ask({ type: "extraAgents", user }), [
         { name: "one", address: named("1"), validUntil: start + 2 + 90 * 24 * hour },
-        { name: "three", address: named("3"), validUntil: now - 2 + 180 * 24 * hour }
+        { name: "three", address: named("3"), validUntil: late }
       ])
     })))
 })
@@ -224,6 +234,7 @@ describe("fees", () => {
         yield* trading.depositSpot(address, 0, "9000000")
         yield* trading.depositSpot(address, 150, "900000")
       }
+      yield* trading.setVolume(perps, "100000")
       const sub = yield* Trader.act(perps, "createSubAccount", { name: "sub" })
       const subAddress = `0x${String(sub).slice(2)}` as const
       yield* Trader.act(perps, "subAccountTransfer", { subAccountUser: sub, isDeposit: true, usd: 4_000_000_000_000 })

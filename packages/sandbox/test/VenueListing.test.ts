@@ -40,19 +40,40 @@ describe("what is listed", () => {
       "ETH",
       "SOL",
       "HYPE",
-      "kPEPE"
+      "kPEPE",
+      "XRP",
+      "BNB",
+      "DOGE",
+      "SUI",
+      "AVAX",
+      "LINK",
+      "AAVE",
+      "ARB",
+      "ANIME"
     ])
-    assert.deepStrictEqual(VenueMarkets.meta(listing, "xyz")?.universe.map(({ name }) => name), ["xyz:XYZ100"])
+    const namesIn = (dex: string) => VenueMarkets.meta(listing, dex)?.universe.map(({ name }) => name)
+    assert.deepStrictEqual([namesIn("xyz"), namesIn("flx")], [["xyz:XYZ100", "xyz:GOLD"], ["flx:TSLA"]])
+    const [least] = VenueMarkets.meta(listing, "")?.marginTables ?? []
+    assert.deepStrictEqual(least, [3, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage: 3 }] }])
+    assert.deepInclude(VenueMarkets.meta(listing, "")?.universe.at(-1), {
+      maxLeverage: 3,
+      marginTableId: 3,
+      marginMode: "strictIsolated"
+    })
     assert.deepStrictEqual(ask({ type: "meta" }).json(), VenueMarkets.meta(listing, ""))
     assert.deepStrictEqual(ask({ type: "meta", dex: "nope" }).text, "null")
     assert.strictEqual(ask({ type: "meta", dex: "nope" }).status, 500)
   })
 
   it("names builders after a null for the venue itself", () => {
-    const [own, builder, ...rest] = VenueMarkets.perpDexs(listing)
+    const [own, builder, other, ...rest] = VenueMarkets.perpDexs(listing)
     assert.isNull(own)
     assert.strictEqual(builder?.name, "xyz")
-    assert.deepStrictEqual(builder?.assetToStreamingOiCap, [["xyz:XYZ100", "100000000.0"]])
+    assert.deepStrictEqual(builder?.assetToStreamingOiCap, [
+      ["xyz:XYZ100", "100000000.0"],
+      ["xyz:GOLD", "100000000.0"]
+    ])
+    assert.strictEqual(other?.name, "flx")
     assert.deepStrictEqual(rest, [])
   })
 
@@ -117,10 +138,10 @@ describe("prices", () => {
     const mids = VenueMarkets.allMids(listing, "")
     assert.deepStrictEqual(Object.keys(mids).slice(0, 7), ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "PURR/USDC", "@107"])
     assert.deepStrictEqual(
-      new Set(Object.keys(mids).slice(5)),
-      new Set(state.spotMeta.universe.map(({ name }) => name))
+      new Set(Object.keys(mids)),
+      new Set([...VenueMarkets.meta(listing, "")?.universe ?? [], ...state.spotMeta.universe].map(({ name }) => name))
     )
-    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "xyz")), ["xyz:XYZ100"])
+    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "xyz")), ["xyz:XYZ100", "xyz:GOLD"])
     assert.deepStrictEqual(VenueMarkets.allMids(listing, "nope"), {})
   })
 })

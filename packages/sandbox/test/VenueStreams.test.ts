@@ -19,6 +19,7 @@ const read = Subscription.reader([
   Market.candle,
   Market.l2Book,
   Market.trades,
+  Account.notification,
   Account.userEvents,
   Account.userFundings,
   Account.userHistoricalOrders,
@@ -65,11 +66,13 @@ describe("the streams of a market", () => {
       const taken = yield* place(taker, eth, "buy", "4", "2000", { tif: "Ioc" })
       assert.strictEqual(JsonParts.at(taken, "filled", "totalSz"), "4.0")
       yield* TestClock.adjust("6 seconds")
-      const told = trades.slice(1).flatMap(listOf)
+      const isOfMaker = (trade: unknown) => listOf(JsonParts.at(trade, "users")).includes(maker)
+      const told = trades.slice(1).flatMap(listOf).filter(isOfMaker)
       assert.strictEqual(told.length, 40)
       assert.strictEqual(new Set(told.map((trade) => JsonParts.at(trade, "tid"))).size, 40)
-      const listed = listOf(yield* ask({ type: "recentTrades", coin: "ETH" }))
-      assert.deepStrictEqual(told.slice(-30).toReversed(), listed)
+      const listed = listOf(yield* ask({ type: "recentTrades", coin: "ETH" })).filter(isOfMaker)
+      assert.isAbove(listed.length, 20)
+      assert.deepStrictEqual(told.slice(-listed.length).toReversed(), listed)
       const fills = events.flatMap((event) => listOf(JsonParts.at(event, "fills")))
       const own = listOf(yield* ask({ type: "userFills", user: maker }))
       assert.strictEqual(own.length, 40)
@@ -83,11 +86,20 @@ describe("the streams of a market", () => {
         [yield* askAt({ type: "candleSnapshot", req }, 0, "t"), yield* askAt({ type: "candleSnapshot", req }, 0, "c")]
       )
 
-      // the trade that ends a minute is not of an account, and comes from the query
-      yield* TestClock.adjust("1 minute")
-      const later = trades.slice(1).flatMap(listOf).slice(40)
-      assert.strictEqual(later.length, 1)
-      assert.deepStrictEqual(later[0], yield* askAt({ type: "recentTrades", coin: "ETH" }, 0))
+      // the trades that are not of an account come from the query, and with them a minute's trades are those of its bar
+      yield* TestClock.adjust("70 seconds")
+      const minute = 60_000 * Math.floor((start + 60_000) / 60_000)
+      const window = { ...req, startTime: minute, endTime: minute }
+      const bar = yield* askAt({ type: "candleSnapshot", req: window }, 0)
+      const rows = [...listOf(first), ...trades.slice(1).flatMap(listOf)].filter((trade) =>
+        Math.floor(Number(JsonParts.at(trade, "time")) / 60_000) * 60_000 === minute
+      )
+      const lots = rows.reduce((sum: number, trade) => sum + Math.round(Number(JsonParts.at(trade, "sz")) * 1e4), 0)
+      assert.deepStrictEqual([rows.length, lots], [
+        JsonParts.at(bar, "n"),
+        Math.round(Number(JsonParts.at(bar, "v")) * 1e4)
+      ])
+      assert.isAbove(rows.length, 20)
     })))
 })
 
@@ -116,6 +128,25 @@ describe("the streams of an account", () => {
       )
       assert.deepStrictEqual(rows.at(-1), yield* askAt({ type: "twapHistory", user: maker }, 0))
       assert.deepStrictEqual(events.flatMap((event) => listOf(JsonParts.at(event, "twapHistory"))), rows)
+    })))
+
+  it.effect("notify of the fills of resting orders, as recorded, and of TWAP orders", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      const texts = yield* follow({ type: "notification", user: maker })
+      yield* TestClock.adjust(1)
+      yield* place(maker, eth, "buy", "0.5", "2010", { tif: "Ioc" })
+      yield* place(maker, eth, "buy", "1.5", "1900.5")
+      yield* place(maker, eth, "sell", "0.25", "2100")
+      yield* trading.playPrices("ETH", [{ time: 0, price: 1_900 }])
+      yield* act(maker, "twapOrder", { twap: { a: eth, b: false, s: "1", r: false, m: 5, t: false } })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(texts, [
+        { notification: "Resting order filled: Bought 1.5 ETH at $1900.5" },
+        { notification: "TWAP order activated: Sell 1 ETH" }
+      ])
     })))
 
   it.effect("list funding payments in one form: those before the subscription, and later ones", () =>
@@ -186,6 +217,7 @@ describe("the streams of an account", () => {
         },
         perpDexStates: [
           { totalVaultEquity: "100.0", perpsAtOpenInterestCap: [], leadingVaults },
+          { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] },
           { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] }
         ]
       })

@@ -6,15 +6,6 @@
  */
 
 /**
- * All routes of the gateway, for the bundled server and for embedding servers. The routes call the services of the
- * chains.
- */
-export * as Gateway from "./Gateway.ts"
-
-/** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
-export * as GatewayServer from "./GatewayServer.ts"
-
-/**
  * Node's HTTP server, with limits on its connections, input and memory, and the fast lane, which serves relayed
  * requests directly.
  */

@@ -17,6 +17,7 @@ import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { deflateRawSync } from "node:zlib"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen, printRecord } from "../venue/AccountReads.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
@@ -45,8 +46,8 @@ export interface AccountEvent {
   readonly twapHistory?: ReadonlyArray<unknown>
   /** Liquidations of the account, as in `userEvents`. */
   readonly liquidations?: ReadonlyArray<unknown>
-  /** A text for the account, as in `notification`. */
-  readonly notification?: string
+  /** Texts for the account, as in `notification`. */
+  readonly notifications?: ReadonlyArray<string>
 }
 
 /** Trades of one coin, in order of occurrence. */
@@ -76,6 +77,24 @@ export interface VenueFeed {
 
 type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Member] }
 
+/** Formats a decimal number without a zero after the point. */
+const withoutZero = (decimal: string): string => decimal.replace(/\.0$/u, "")
+
+/** Returns the text about a fill of an order from the book, as recorded. */
+const fillNotification = ({ coin, px, side, sz }: Fill): string =>
+  `Resting order filled: ${side === "B" ? "Bought" : "Sold"} ${withoutZero(sz)} ${coin} at $${withoutZero(px)}`
+
+/**
+ * Returns the text about a change of a TWAP order. The text is Trigate's own, because the venue's text is not known.
+ */
+const twapNotification = (row: unknown): string => {
+  const [coin, side, sz] = ["coin", "side", "sz"].map((member) =>
+    String(Subscription.valueAt(Subscription.valueAt(row, "state"), member))
+  )
+  const status = String(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
+  return `TWAP order ${status}: ${side === "B" ? "Buy" : "Sell"} ${withoutZero(sz ?? "")} ${coin}`
+}
+
 const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A> => [...list ?? [], entry]
 
 const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
@@ -85,10 +104,14 @@ const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEven
     if (asset === undefined) return
     found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
     if (event.isLogged) found.history = more(found.history, printRecord(asset, event.order))
-  } else if (event.kind === "fill") found.fills = more(found.fills, event.fill)
-  else if (event.kind === "twapFill") found.twapFills = more(found.twapFills, event.fill)
-  else if (event.kind === "twap") found.twapHistory = more(found.twapHistory, event.row)
-  else if (event.kind === "funding") found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
+  } else if (event.kind === "fill") {
+    found.fills = more(found.fills, event.fill)
+    if (!event.fill.crossed) found.notifications = more(found.notifications, fillNotification(event.fill))
+  } else if (event.kind === "twapFill") found.twapFills = more(found.twapFills, event.fill)
+  else if (event.kind === "twap") {
+    found.twapHistory = more(found.twapHistory, event.row)
+    found.notifications = more(found.notifications, twapNotification(event.row))
+  } else if (event.kind === "funding") found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
   else if (event.kind === "ledger") found.ledger = more(found.ledger, event.entry)
   else if (event.kind === "liquidation") found.liquidations = more(found.liquidations, event.liquidation)
   else if (event.kind === "nonUserCancel") {
@@ -279,6 +302,24 @@ const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown
     (all) => Effect.forEach(all, (dex) => Effect.map(query(dex), (value) => [dex, value] as const))
   )
 
+/** Returns the mark and mid prices of all coins. */
+const readPrices = Effect.fnUntraced(function*(feed: VenueFeed) {
+  const metas = yield* forDexes(feed, (dex) => feed.ask({ type: "metaAndAssetCtxs", dex }))
+  const perpetuals = metas.flatMap(([, answer]) => {
+    const [meta, contexts] = toList(answer)
+    const listed = toList(Subscription.valueAt(meta, "universe"))
+    return toList(contexts).map((context, at) => [Subscription.valueAt(listed[at], "name"), context] as const)
+  })
+  const [, pairs] = toList(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
+  const spot = toList(pairs).map((context) => [Subscription.valueAt(context, "coin"), context] as const)
+  return new Map(
+    [...perpetuals, ...spot].map(([coin, context]) => [
+      String(coin),
+      { markPx: Subscription.valueAt(context, "markPx"), midPx: Subscription.valueAt(context, "midPx") }
+    ])
+  )
+})
+
 const stateEvery = 4500
 
 const ofUser = (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
@@ -319,7 +360,9 @@ const sources: { readonly [name: string]: Source } = {
         ofQuery(feed, { type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }, (book) => {
           if (!Predicate.isObject(book)) return undefined
           const sides = toList(Subscription.valueAt(book, "levels"))
-          return fast === true ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) } : book
+          return fast === true
+            ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)), fast: true }
+            : book
         })
     )(feed, request, every),
   bbo: changes(
@@ -366,6 +409,18 @@ const sources: { readonly [name: string]: Source } = {
       const req = { coin, interval, startTime: now, endTime: now + retainedBars }
       return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
     })),
+  fastAssetCtxs: (feed, _request, every) =>
+    Stream.suspend(() => {
+      let known = new Map<string, string>()
+      const changed = Effect.map(readPrices(feed), (all) => {
+        const found = [...all].filter(([coin, prices]) => known.get(coin) !== Encoding.stringify(prices))
+        known = new Map([...all].map(([coin, prices]) => [coin, Encoding.stringify(prices)]))
+        return found.length === 0
+          ? undefined
+          : deflateRawSync(Encoding.stringify(Object.fromEntries(found))).toString("base64")
+      })
+      return paced(changed, every(1000))
+    }),
   // the outcomes of the sandbox do not change
   outcomeMetaUpdates: () => Stream.never,
   activeAssetCtx: polled(1000, (feed, { coin }) => readContext(feed, String(coin))),
@@ -455,7 +510,7 @@ const sources: { readonly [name: string]: Source } = {
     eachRow(
       feed,
       user,
-      ({ notification }) => notification === undefined ? [] : [notification],
+      ({ notifications }) => notifications,
       (notification) => ({ notification })
     ),
   activeAssetData: changes(1000, (feed, { coin, user }) => feed.ask({ type: "activeAssetData", user, coin }))

@@ -4,7 +4,7 @@
  * Loading the machine takes about half a second and 128 MiB. `TokenServer` loads it when the first call runs code.
  */
 import { Address, beginCell, Cell, Dictionary, loadMessage, storeMessage, storeTransaction } from "@ton/core"
-import type { Message, Transaction, TupleItem } from "@ton/core"
+import type { Message, StateInit, Transaction, TupleItem } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { Blockchain, createEmptyShardAccount, createShardAccount, GetMethodError } from "@ton/sandbox"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
@@ -14,13 +14,15 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as CallerTurns from "../internal/CallerTurns.ts"
 import { minterCode, walletCode } from "./JettonCode.ts"
 import * as TokenExecutor from "./TokenExecutor.ts"
 import * as TokenServer from "./TokenServer.ts"
-import { type Asked, type Content, type Contract, ok, type TokenAnswer, type TokenState } from "./TokenServer.ts"
+import { type AccountLedger, type Asked, type Content, type Contract, ok, transactionId } from "./TokenServer.ts"
+import type { TokenAnswer, TokenState, View, WalletMembers } from "./TokenServer.ts"
 
 /** Code and data of a contract. */
 export interface Cells {
@@ -96,14 +98,10 @@ export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined):
 }
 
 /** The current state of an account. */
-export interface AccountView {
-  /** The balance of the account, in nanotons. */
-  readonly balance: bigint
+export interface AccountView extends AccountLedger {
   readonly state: "active" | "uninitialized" | "frozen"
   readonly code: Cell | undefined
   readonly data: Cell | undefined
-  /** The latest transaction of the account; `undefined` if there are no transactions. */
-  readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
 }
 
 /** The refusal of a message, with the server's error text. */
@@ -288,6 +286,32 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
         }))
       }).pipe(Effect.catch(Effect.succeed)),
 
+    /** Executes an external message, returns its transaction, and discards all changes. */
+    estimate: (account: TonAddress.Account, body: Cell, init: StateInit | undefined, ignoreChksig: boolean) =>
+      execute(Effect.gen(function*() {
+        const dest = toAddress(account)
+        const message: Message = {
+          info: { type: "external-in", dest, importFee: 0n },
+          ...(init === undefined ? {} : { init }),
+          body
+        }
+        const before = blockchain.snapshot()
+        const ran = Effect.tryPromise({
+          try: () =>
+            blockchain.getContract(dest).then((contract) =>
+              contract.receiveMessage(message, {
+                ignoreChksig,
+                ...(blockchain.now === undefined ? {} : { now: blockchain.now })
+              })
+            ),
+          catch: refusal
+        })
+        return { transaction: yield* Effect.ensuring(ran, Effect.promise(() => blockchain.loadFrom(before))) }
+      })),
+
+    /** Returns the network's configuration: a dictionary of cells by parameter number. */
+    config: Effect.sync(() => blockchain.config),
+
     /** Returns the transactions of an account, newest first. */
     transactions: (account: TonAddress.Account): Effect.Effect<ReadonlyArray<Transaction>> =>
       read(Effect.sync(() => transactions.get(TonAddress.formatRaw(account)) ?? []))
@@ -305,14 +329,6 @@ const refused = ({ dialect }: TokenServer.View, error: string, status = 500): To
   dialect,
   status,
   error
-})
-
-const noHash = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-
-const transactionId = (last: AccountView["last"]) => ({
-  "@type": "internal.transactionId",
-  lt: last === undefined ? "0" : last.lt.toString(),
-  hash: last === undefined ? noHash : base64(last.hash)
 })
 
 /** Encodes a stack entry inside a tuple. */
@@ -430,7 +446,7 @@ const messageBody = (message: Message) => {
 const storageFee = ({ description }: Transaction): bigint =>
   description.type === "generic" ? description.storagePhase?.storageFeesCollected ?? 0n : 0n
 
-const transactionBody = ({ parsed }: Asked, transaction: Transaction) => {
+const transactionBody = ({ parsed }: Pick<Asked, "parsed">, transaction: Transaction) => {
   const fee = transaction.totalFees.coins
   return {
     "@type": "raw.transaction",
@@ -485,21 +501,155 @@ const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked
   return ok(asked, bodies)
 })
 
+/** Wallet contracts by the hash of their code: the type, and the bits before the sequence number. */
+const walletTypes: ReadonlyMap<string, { readonly type: string; readonly skipped: number; readonly hasId: boolean }> =
+  new Map([
+    ["fe9530d3243853083ef2ef0b4c2908c0abf6fa1c31ea243aacaa5bf8c7d753f1", {
+      type: "wallet v2 r2",
+      skipped: 0,
+      hasId: false
+    }],
+    ["b61041a58a7980b946e8fb9e198e3c904d24799ffa36574ea4251c41a566f581", {
+      type: "wallet v3 r1",
+      skipped: 0,
+      hasId: true
+    }],
+    ["84dafa449f98a6987789ba232358072bc0f76dc4524002a5d0918b9a75d2d599", {
+      type: "wallet v3 r2",
+      skipped: 0,
+      hasId: true
+    }],
+    ["feb5ff6820e2ff0d9483e7e0d62c817d846789fb4ae580c878866d959dabd5c0", {
+      type: "wallet v4 r2",
+      skipped: 0,
+      hasId: true
+    }],
+    ["20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f", {
+      type: "wallet v5 r1",
+      skipped: 1,
+      hasId: true
+    }]
+  ])
+
+/** Returns the members of a wallet contract; `undefined` for any other account. */
+const readWallet = ({ code, data }: AccountView): WalletMembers | undefined => {
+  const known = code === undefined ? undefined : walletTypes.get(code.hash().toString("hex"))
+  if (known === undefined || data === undefined) return undefined
+  const slice = data.beginParse().skip(known.skipped)
+  const seqno = slice.loadUint(32)
+  return { wallet_type: known.type, seqno, ...(known.hasId ? { wallet_id: slice.loadUint(32) } : {}) }
+}
+
+const information = (asked: Asked, account: AccountView) => ({
+  "@type": "raw.fullAccountState",
+  balance: account.balance.toString(),
+  extra_currencies: [],
+  code: account.code === undefined ? "" : boc(account.code),
+  data: account.data === undefined ? "" : boc(account.data),
+  last_transaction_id: transactionId(account.last),
+  block_id: TokenServer.masterchainBlock(asked),
+  frozen_hash: "",
+  sync_utime: Math.floor(asked.now / 1_000),
+  state: account.state
+})
+
 const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
-  const account = yield* machine.account(asked.parsed)
+  return ok(asked, information(asked, yield* machine.account(asked.parsed)))
+})
+
+const readParam = (params: unknown, name: string): unknown =>
+  Predicate.hasProperty(params, name) ? params[name] : undefined
+
+const parseCell = (text: unknown): Cell | undefined =>
+  Predicate.isString(text) && text !== "" ? Cell.fromBase64(text) : undefined
+
+/** Returns the fees of an external message, which is executed without an effect. */
+const estimateFee = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
+  const { params, parsed } = asked
+  const [text, code, data] = ["body", "init_code", "init_data"].map((name) => readParam(params, name))
+  if ([text, code, data].some((each) => Predicate.isString(each) && each.length > maxCharacters)) {
+    return refused(asked, "external message is too large", 422)
+  }
+  const cells = yield* Effect.option(Effect.try({
+    try: () => ({ body: parseCell(text) ?? new Cell(), code: parseCell(code), data: parseCell(data) }),
+    catch: () => undefined
+  }))
+  if (Option.isNone(cells)) return refused(asked, "failed to parse the cells of the message", 422)
+  const { body, ...init } = cells.value
+  const hasInit = init.code !== undefined || init.data !== undefined
+  const estimated = yield* machine.estimate(
+    parsed,
+    body,
+    hasInit ? { code: init.code ?? null, data: init.data ?? null } : undefined,
+    readParam(params, "ignore_chksig") !== false
+  )
+  if ("refused" in estimated) {
+    return refused(asked, `LITE_SERVER_UNKNOWN: cannot estimate fees: ${estimated.refused}`)
+  }
+  const { transaction } = estimated
+  const { description, totalFees } = transaction
+  const storage = storageFee(transaction)
+  const isGeneric = description.type === "generic"
+  const gas = isGeneric && description.computePhase.type === "vm" ? description.computePhase.gasFees : 0n
+  const action = isGeneric ? description.actionPhase?.totalActionFees ?? 0n : 0n
+  const forward = isGeneric ? description.actionPhase?.totalFwdFees ?? 0n : 0n
   return ok(asked, {
-    "@type": "raw.fullAccountState",
-    balance: account.balance.toString(),
-    extra_currencies: [],
-    code: account.code === undefined ? "" : boc(account.code),
-    data: account.data === undefined ? "" : boc(account.data),
-    last_transaction_id: transactionId(account.last),
-    block_id: TokenServer.masterchainBlock(asked),
-    frozen_hash: "",
-    sync_utime: Math.floor(asked.now / 1_000),
-    state: account.state
+    "@type": "query.fees",
+    source_fees: {
+      "@type": "fees",
+      in_fwd_fee: Number(totalFees.coins - storage - gas - action),
+      storage_fee: Number(storage),
+      gas_fee: Number(gas),
+      fwd_fee: Number(forward)
+    },
+    destination_fees: []
   })
 })
+
+type ViewMethod = (machine: TokenMachine, view: View, params: unknown) => Effect.Effect<TokenAnswer>
+
+const badParams = (view: View): TokenAnswer => refused(view, "failed to parse address", 422)
+
+/** Finds the transaction of an account that a message connects with another account. */
+const locate = (isSource: boolean): ViewMethod => (machine, view, params) =>
+  Effect.gen(function*() {
+    const [source, destination] = ["source", "destination"].map((name) => {
+      const text = readParam(params, name)
+      return Predicate.isString(text) ? Option.getOrUndefined(Result.getSuccess(TonAddress.parse(text))) : undefined
+    })
+    if (source === undefined || destination === undefined) return badParams(view)
+    const created = integer(params, "created_lt")
+    const [from, to] = [TonAddress.formatRaw(source), TonAddress.formatRaw(destination)]
+    const isNamed = ({ info }: Message) =>
+      info.type === "internal" && info.createdLt === created && info.src.toRawString() === from &&
+      info.dest.toRawString() === to
+    const found = (yield* machine.transactions(isSource ? source : destination)).find(({ inMessage, outMessages }) =>
+      isSource ? outMessages.values().some(isNamed) : inMessage != null && isNamed(inMessage)
+    )
+    return found === undefined
+      ? refused(view, "transaction not found", 404)
+      : ok(view, transactionBody({ parsed: isSource ? source : destination }, found))
+  })
+
+const configInfo = (view: View, cell: Cell): TokenAnswer =>
+  ok(view, { "@type": "configInfo", config: { "@type": "tvm.cell", bytes: boc(cell) } })
+
+/** The methods without an address that need the virtual machine. */
+export const viewMethods: { readonly [name: string]: ViewMethod } = {
+  getConfigAll: (machine, view) => Effect.map(machine.config, (config) => configInfo(view, config)),
+  getConfigParam: (machine, view, params) =>
+    Effect.map(machine.config, (config) => {
+      const id = Number(integer(params, "config_id") ?? -1n)
+      const cells = config.beginParse().loadDictDirect(Dictionary.Keys.Int(32), Dictionary.Values.Cell())
+      const cell = cells.get(id)
+      return cell === undefined
+        ? refused(view, `LITE_SERVER_UNKNOWN: no config parameter ${id}`)
+        : configInfo(view, cell)
+    }),
+  tryLocateTx: locate(false),
+  tryLocateResultTx: locate(false),
+  tryLocateSourceTx: locate(true)
+}
 
 /** Returns the current data of a token contract. */
 const getTokenData = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
@@ -512,6 +662,7 @@ type MachineMethod = (machine: TokenMachine, asked: Asked) => Effect.Effect<Toke
 
 /** The methods that have an address parameter and need the virtual machine. */
 export const addressMethods: { readonly [name: string]: MachineMethod } = {
+  estimateFee,
   getAddressInformation,
   getTransactions,
   runGetMethod,
@@ -530,7 +681,19 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressState: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
     return ok(asked, (yield* machine.account(asked.parsed)).state)
   }),
-  getTokenData
+  getExtendedAddressInformation: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
+    const account = yield* machine.account(asked.parsed)
+    return ok(asked, TokenServer.extendedInformation(asked, information(asked, account), readWallet(account)))
+  }),
+  getTokenData,
+  getWalletInformation: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
+    const account = yield* machine.account(asked.parsed)
+    const wallet = readWallet(account)
+    return ok(
+      asked,
+      TokenServer.walletInformation({ ...asked, contract: undefined, ledger: account }, account.state, wallet)
+    )
+  })
 }
 
 /**

@@ -239,6 +239,14 @@ export interface Asked extends View {
   readonly parsed: TokenData.Parsed
   readonly params: unknown
   readonly contract: Contract | undefined
+  /** The balance in nanotons and the latest transaction, if the virtual machine is loaded. */
+  readonly ledger?: AccountLedger
+}
+
+/** The balance of an account in nanotons, and its latest transaction. */
+export interface AccountLedger {
+  readonly balance: bigint
+  readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
 }
 
 /** Makes the response with the result of a method. */
@@ -264,7 +272,8 @@ const unpack = ({ address, dialect, parsed }: Asked): string => {
   return parsed.form === "raw" ? address : TokenData.formatRaw(parsed)
 }
 
-const formatBalance = ({ contract }: Asked): string => {
+const formatBalance = ({ contract, ledger }: Asked): string => {
+  if (ledger !== undefined) return ledger.balance.toString()
   if (contract === undefined) return "0"
   return isToken(contract) ? "50000000" : contract.balance.toString()
 }
@@ -285,13 +294,30 @@ export const masterchainBlock = ({ now, seed }: View) => {
   }
 }
 
-const lastTransaction = ({ contract, parsed, seed }: Asked) => ({
+const noHash = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+/** Encodes the ID of an account's latest transaction. An account without transactions has an ID of zeros. */
+export const transactionId = (last: AccountLedger["last"]) => ({
   "@type": "internal.transactionId",
-  lt: contract === undefined ? "0" : `${48_756_545_000_001 + Random.below(Random.series(seed, parsed.hash), 0, 1e9)}`,
-  hash: contract === undefined ? "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" : base64(seed, `tx/${parsed.hash}`, 32)
+  lt: last === undefined ? "0" : last.lt.toString(),
+  hash: last === undefined ? noHash : btoa(String.fromCharCode(...last.hash))
 })
 
-const information = (asked: Asked) => {
+const lastTransaction = ({ ledger }: Asked) => transactionId(ledger?.last)
+
+/** The result of `getAddressInformation`. */
+export interface AccountInformation {
+  readonly balance: string
+  readonly code: string
+  readonly data: string
+  readonly last_transaction_id: ReturnType<typeof transactionId>
+  readonly block_id: ReturnType<typeof masterchainBlock>
+  readonly frozen_hash: string
+  readonly sync_utime: number
+  readonly state: string
+}
+
+const information = (asked: Asked): AccountInformation & { readonly "@type": string } => {
   const { contract, now, parsed, seed } = asked
   return {
     "@type": "raw.fullAccountState",
@@ -306,17 +332,49 @@ const information = (asked: Asked) => {
   }
 }
 
-const walletInformation = (asked: Asked) => {
-  const { contract } = asked
-  const isWallet = contract?.kind === "wallet"
-  return {
-    wallet: isWallet,
-    balance: formatBalance(asked),
-    account_state: accountState(asked),
-    ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: walletId } : {}),
-    last_transaction_id: lastTransaction(asked)
-  }
+/** The members of a wallet contract in `getWalletInformation`. */
+export interface WalletMembers {
+  readonly wallet_type: string
+  readonly seqno: number
+  readonly wallet_id?: number
 }
+
+const walletMembers = ({ contract }: Asked): WalletMembers | undefined =>
+  contract?.kind === "wallet" ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: walletId } : undefined
+
+/** Encodes the result of `getWalletInformation`. */
+export const walletInformation = (
+  asked: Asked,
+  state: string = accountState(asked),
+  wallet: WalletMembers | undefined = walletMembers(asked)
+) => ({
+  wallet: wallet !== undefined,
+  balance: formatBalance(asked),
+  account_state: state,
+  ...wallet,
+  last_transaction_id: lastTransaction(asked)
+})
+
+/** Encodes the result of `getExtendedAddressInformation` from that of `getAddressInformation`. */
+export const extendedInformation = (
+  { parsed }: Asked,
+  { balance, block_id, code, data, frozen_hash, last_transaction_id, state, sync_utime }: AccountInformation,
+  wallet: WalletMembers | undefined
+) => ({
+  "@type": "fullAccountState",
+  address: { "@type": "accountAddress", account_address: TokenData.format(parsed) },
+  balance,
+  extra_currencies: [],
+  last_transaction_id,
+  block_id,
+  sync_utime,
+  account_state: state !== "active"
+    ? { "@type": "uninited.accountState", frozen_hash }
+    : wallet?.wallet_type === "wallet v4 r2"
+    ? { "@type": "wallet.v4.accountState", wallet_id: String(wallet.wallet_id), seqno: wallet.seqno }
+    : { "@type": "raw.accountState", code, data, frozen_hash },
+  revision: wallet?.wallet_type === "wallet v4 r2" ? 2 : 0
+})
 
 /** The name of a method of the token chain's HTTP API. */
 export type Method = (TokenRpcOperation | TokenSendOperation)["name"]
@@ -343,7 +401,10 @@ const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswe
   getAddressBalance: always(formatBalance),
   getAddressState: always(accountState),
   getAddressInformation: always(information),
-  getWalletInformation: always(walletInformation),
+  getExtendedAddressInformation: always((asked) =>
+    extendedInformation(asked, information(asked), walletMembers(asked))
+  ),
+  getWalletInformation: always((asked) => walletInformation(asked)),
   runGetMethod: getMethod
 }
 
@@ -387,6 +448,7 @@ export const makeView = (seed: Random.Seed, state: TokenState, now: number): Vie
  * distinction.
  */
 const readParams: { readonly [Name in Method]?: ReadonlyArray<string> } = {
+  estimateFee: ["body", "init_code", "init_data", "ignore_chksig"],
   getTransactions: ["limit", "lt", "hash", "to_lt", "archival"],
   runGetMethod: ["method", "stack"]
 }
@@ -452,8 +514,18 @@ export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamRespo
  */
 const ledger: ReadonlySet<Method> = new Set(["getAddressBalance", "getTransactions"])
 
+/** Methods without an address that need the virtual machine: about messages, and about the network's configuration. */
+const locating: ReadonlySet<Method> = new Set([
+  "getConfigAll",
+  "getConfigParam",
+  "tryLocateResultTx",
+  "tryLocateSourceTx",
+  "tryLocateTx"
+])
+
 /** Methods that always need the virtual machine, because they run a contract's code or return its results. */
 const running: ReadonlySet<Method> = new Set([
+  "estimateFee",
   "getAddressInformation",
   "getTransactions",
   "runGetMethod",
@@ -464,7 +536,13 @@ const running: ReadonlySet<Method> = new Set([
  * Methods that are served from the contracts' initial data until the virtual machine is loaded. After that, the virtual
  * machine serves them.
  */
-const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
+const following: ReadonlySet<Method> = new Set([
+  "getAddressBalance",
+  "getAddressState",
+  "getExtendedAddressInformation",
+  "getTokenData",
+  "getWalletInformation"
+])
 
 /**
  * Makes the function that serves the token chain's methods. The virtual machine is loaded when the first call needs it.
@@ -487,11 +565,21 @@ export const make = Effect.fnUntraced(function*(seed: Random.Seed, state: Ref.Re
       return yield* methods.send(loaded, view, method, params)
     }
     const needsCode = running.has(method)
+    if (locating.has(method)) {
+      const { machine: loaded, methods } = yield* machine
+      const answer = methods.viewMethods[method]
+      return answer === undefined ? described() : yield* answer(loaded, view, params)
+    }
     if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
     const asked = parseAsked(view, method, params)
     if (Result.isFailure(asked)) return asked.failure
-    if (isDescribed(asked.success.contract) && !ledger.has(method)) return described()
+    const isData = isDescribed(asked.success.contract) && !ledger.has(method)
+    const answerAddress = addressMethods[method]
+    if (isData && !(yield* Ref.get(isLoaded))) return described()
     const { machine: loaded, methods } = yield* machine
+    if (isData && answerAddress !== undefined) {
+      return answerAddress({ ...asked.success, ledger: yield* loaded.account(asked.success.parsed) })
+    }
     const answer = methods.addressMethods[method] ?? methods.followingMethods[method]
     return answer === undefined ? described() : yield* answer(loaded, asked.success)
   }) satisfies (method: Method, params: unknown) => Effect.Effect<TokenAnswer>

@@ -8,10 +8,11 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, printUsd } from "./Assets.ts"
+import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, printUsd, usdc } from "./Assets.ts"
+import { weiPerUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import { addTo, append, ensureAccount, ensureClearing, moveCash } from "./TradingState.ts"
+import { addTo, append, ensureAccount, ensureClearing, isUnified, moveCash, sweep } from "./TradingState.ts"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
 import { emit, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -91,21 +92,43 @@ export const note = (
   }
 }
 
+/** Returns the refusal of an action for which an account has not traded enough. `required` is in whole dollars. */
+export const volumeRefusal = (
+  { earlierVolume, volume }: TradingAccount,
+  action: string,
+  required: number
+): string | undefined => {
+  const traded = volume + earlierVolume
+  return traded < BigInt(required) * 1_000_000n ? Words.volumeTooLow(action, required, printUsd(traded)) : undefined
+}
+
 /** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of that account. */
 export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined
 }
 
-const mostSubAccounts = 10
+/** The volume in whole dollars that an account needs for sub-accounts, and for each one after the tenth. */
+const subAccountVolume = 100_000
+const moreSubAccountsVolume = 100_000_000
+
+/** Returns the maximum number of sub-accounts: 10, plus one for each 100 million dollars of volume, at most 50. */
+const mostSubAccounts = ({ earlierVolume, volume }: TradingAccount): number =>
+  Math.min(50, 10 + Number((volume + earlierVolume) / BigInt(moreSubAccountsVolume) / 1_000_000n))
+
+const listSubAccounts = ({ user, venue }: ActionContext): ReadonlyArray<TradingAccount> =>
+  [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
+
 const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
 
 /** Executes the action `createSubAccount`. */
 export const create: Handler<"createSubAccount"> = (context, { name }) => {
   const { user, venue } = context
   if (!isName(name)) return refuse(Words.invalidName)
-  const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
-  if (own.length >= mostSubAccounts) return refuse(Words.tooManySubAccounts)
+  const untraded = volumeRefusal(actor(context), "create sub-accounts", subAccountVolume)
+  if (untraded !== undefined) return refuse(untraded)
+  const own = listSubAccounts(context)
+  if (own.length >= mostSubAccounts(actor(context))) return refuse(Words.tooManySubAccounts)
   const address = Random.hex(venue.seed, `subAccount/${user}/${own.length}`, 40)
   const account = receiver(context, address)
   if (account === undefined) return refuse(Words.tooManyAccounts)
@@ -118,11 +141,14 @@ export const create: Handler<"createSubAccount"> = (context, { name }) => {
 /** Executes the action `subAccountModify`, which renames a sub-account. */
 export const rename: Handler<"subAccountModify"> = (context, { name, subAccountUser }) => {
   const account = findSubAccount(context, subAccountUser)
-  if (account === undefined) return refuse(Words.unknownSubAccount)
+  if (account === undefined) return refuse(Words.unknownSubAccount(subAccountUser, context.user))
   if (!isName(name)) return refuse(Words.invalidName)
   account.subAccount = { master: context.user, name }
   return done
 }
+
+const transferRefusal = ({ user }: ActionContext, sub: string, isDeposit: boolean): string =>
+  isDeposit ? Words.subAccountTransfer(user, sub) : Words.subAccountTransfer(sub, user)
 
 /**
  * Executes the action `subAccountTransfer`, which moves dollars between the perpetuals of an account and the perpetuals
@@ -130,7 +156,7 @@ export const rename: Handler<"subAccountModify"> = (context, { name, subAccountU
  */
 export const transfer: Handler<"subAccountTransfer"> = (context, { isDeposit, subAccountUser, usd: amount }) => {
   const sub = findSubAccount(context, subAccountUser)
-  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  if (sub === undefined) return refuse(transferRefusal(context, subAccountUser, isDeposit))
   const master = actor(context)
   const usd = BigInt(amount)
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
@@ -151,14 +177,14 @@ export const spotTransfer: Handler<"subAccountSpotTransfer"> = (
   { amount, isDeposit, subAccountUser, token: name }
 ) => {
   const sub = findSubAccount(context, subAccountUser)
-  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  if (sub === undefined) return refuse(transferRefusal(context, subAccountUser, isDeposit))
   const token = parseToken(context.venue, name)
   if (token === undefined) return refuse(Words.unknownToken(name))
   const wei = readAmount(amount, token.weiDecimals)
   if (wei === undefined) return refuse(Words.invalidAmount)
   const master = actor(context)
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
-  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   note(context, [from, to], {
     type: "spotTransfer",
     token: token.name,
@@ -179,8 +205,9 @@ const day = 86_400_000
 const agentDays = 90
 const mostAgentDays = 180
 
-/** Maximum number of named API wallets of an account. */
+/** Maximum number of named API wallets of an account, and of additional ones for each sub-account. */
 const mostAgents = 3
+const agentsOfSubAccount = 2
 
 /** Matches the suffix of an API wallet's name. The suffix contains the time until which the wallet is valid. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
@@ -206,10 +233,7 @@ export const approveAgent: Handler<"approveAgent"> = (context, { agentAddress, a
   const given = agentName ?? ""
   const until = untilShape.exec(given)?.[1]
   const name = given.replace(untilShape, "")
-  const validUntil = Math.min(
-    until === undefined ? now + agentDays * day : toVenueTime(context, Number(until)),
-    now + mostAgentDays * day
-  )
+  const validUntil = until === undefined ? now + agentDays * day : toVenueTime(context, Number(until))
   const { extraAgents, mainAgent } = VenueState.accountOrNew(identity, user)
   const replaced = name === "" ? mainAgent?.address : extraAgents.find((known) => known.name === name)?.address
   if (agent === zeroAddress) {
@@ -218,10 +242,11 @@ export const approveAgent: Handler<"approveAgent"> = (context, { agentAddress, a
     context.identity = VenueState.changeAccount({ ...identity, agents }, user, fields)
     return done
   }
-  if (validUntil < now) return refuse(Words.agentExpired)
+  if (validUntil < now || validUntil > now + mostAgentDays * day) return refuse(Words.agentExpired)
   if (identity.accounts.has(agent)) return refuse(Words.agentIsUser)
   if (identity.agents.has(agent) && agent !== replaced) return refuse(Words.agentUsed)
-  if (name !== "" && without(extraAgents, name).length >= mostAgents) return refuse(Words.tooManyAgents)
+  const limit = mostAgents + agentsOfSubAccount * listSubAccounts(context).length
+  if (name !== "" && without(extraAgents, name).length >= limit) return refuse(Words.tooManyAgents(limit))
   const agents = VenueState.withEntry(
     replaced === undefined ? identity.agents : VenueState.withoutEntry(identity.agents, replaced),
     agent,
@@ -242,12 +267,21 @@ const builderFunds = 100_000_000n
 /** The maximum builder fee, in tenths of a basis point: one percent, which is the venue's limit for spot. */
 const highestBuilderFee = 1_000n
 
-/** Executes the action `approveBuilderFee`. `maxFeeRate` is a percentage: `0.1%` is 100 tenths of a basis point. */
+/**
+ * Executes the action `approveBuilderFee`. `maxFeeRate` is a percentage: `0.1%` is 100 tenths of a basis point.
+ *
+ * Programs contain the addresses of their builders. The sandbox therefore funds an address that the venue does not know
+ * with the balance that a builder must have.
+ */
 export const approveBuilderFee: Handler<"approveBuilderFee"> = (context, { builder, maxFeeRate }) => {
   const { venue } = context
   const address = lowerCase(builder)
   const fee = (parseDecimal(maxFeeRate.slice(0, -1), 6) ?? 0n) / 1_000n
   if (fee > highestBuilderFee) return refuse(Words.builderFeeTooHigh)
+  if (fee > 0n && !context.identity.accounts.has(address) && receiver(context, address) !== undefined) {
+    moveCash(venue.state, open(context, address), "", builderFunds)
+    addTo(venue.state.deposited, usdc, builderFunds * weiPerUsd)
+  }
   const clearing = venue.state.accounts.get(address)?.clearings.get("")
   if (fee > 0n && (clearing === undefined || Margin.marginSums(venue, clearing).value < builderFunds)) {
     return refuse(Words.poorBuilder)
@@ -258,10 +292,15 @@ export const approveBuilderFee: Handler<"approveBuilderFee"> = (context, { build
   return done
 }
 
+/** The volume in whole dollars that an account needs for a referral code. */
+const referrerVolume = 10_000
+
 /** Executes the action `registerReferrer`. */
 export const registerReferrer: Handler<"registerReferrer"> = (context, { code }) => {
   const { codes } = context.venue.state
   const account = actor(context)
+  const untraded = volumeRefusal(account, "generate referral code", referrerVolume)
+  if (untraded !== undefined) return refuse(untraded)
   if (codes.has(code) || account.code !== undefined) return refuse(Words.codeTaken)
   if (code.trim() === "") return refuse(Words.invalidName)
   codes.set(code, account.address)
@@ -329,32 +368,68 @@ const abstractions = {
 const target = (context: ActionContext, user: string): TradingAccount | undefined =>
   lowerCase(user) === context.user ? actor(context) : findSubAccount(context, user)
 
+/** The account value, or the traded volume, that portfolio margin requires: in millionths of a dollar. */
+const portfolioValue = 10_000_000_000n
+const portfolioVolume = 5_000_000_000_000n
+
 /**
- * Executes the actions `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the account's abstraction
- * mode, but always computes margin in the default mode.
+ * Sets the abstraction mode of an account. In the modes `unifiedAccount` and `portfolioMargin` the spot balance of USDC
+ * is the collateral of all perpetuals. They cannot be left while there are positions.
  */
-export const setAbstraction = (
-  context: ActionContext,
-  abstraction: keyof typeof abstractions,
-  user: string = context.user
-): ActionDecision => {
-  const account = target(context, user)
-  if (account === undefined) return refuse(Words.unknownSubAccount)
-  account.abstraction = abstractions[abstraction]
+const setMode = (venue: Venue, account: TradingAccount, mode: TradingAccount["abstraction"]): ActionDecision => {
+  if (
+    mode === "portfolioMargin" && Margin.accountValue(venue, account).all < portfolioValue &&
+    account.volume + account.earlierVolume < portfolioVolume
+  ) return refuse(Words.portfolioMarginThreshold)
+  const hasPositions = [...account.clearings.values()].some(({ positions }) => positions.size > 0)
+  const before = account.abstraction
+  const wasUnified = isUnified(account)
+  account.abstraction = mode
+  if (wasUnified && !isUnified(account) && hasPositions) {
+    account.abstraction = before
+    return refuse(Words.abstractionTransition)
+  }
+  for (const dex of account.clearings.keys()) sweep(venue.state, account, dex)
+  emit(venue, { kind: "account", user: account.address })
   return done
 }
 
-/** Executes the actions `userDexAbstraction`, `agentEnableDexAbstraction` and `userPortfolioMargin`. */
+/** Executes the action `userSetAbstraction`. */
+export const setAbstraction: Handler<"userSetAbstraction"> = (context, { abstraction, user }) => {
+  const account = target(context, user)
+  return account === undefined
+    ? refuse(Words.unknownSubAccount(user, context.user))
+    : setMode(context.venue, account, abstractions[abstraction])
+}
+
+/** The modes from which an account can change to DEX abstraction. */
+const separateModes: ReadonlySet<TradingAccount["abstraction"]> = new Set(["default", "disabled", "dexAbstraction"])
+
+/** Executes the actions `userDexAbstraction` and `userPortfolioMargin`. */
 export const switchAbstraction = (
   context: ActionContext,
-  abstraction: "dexAbstraction" | "portfolioMargin",
-  enabled = true,
-  user: string = context.user
+  mode: "dexAbstraction" | "portfolioMargin",
+  { enabled, user }: Pick<ActionOf<"userDexAbstraction">, "enabled" | "user">
 ): ActionDecision => {
   const account = target(context, user)
-  if (account === undefined) return refuse(Words.unknownSubAccount)
-  account.abstraction = enabled ? abstraction : "default"
-  return done
+  if (account === undefined) return refuse(Words.unknownSubAccount(user, context.user))
+  if (mode === "dexAbstraction" && !separateModes.has(account.abstraction)) return refuse(Words.abstractionTransition)
+  return setMode(context.venue, account, enabled ? mode : "default")
+}
+
+/**
+ * Executes the actions `agentSetAbstraction` and `agentEnableDexAbstraction`. An API wallet can only change the initial
+ * mode, to the unified account or to DEX abstraction.
+ */
+export const setAgentAbstraction = (
+  context: ActionContext,
+  abstraction: ActionOf<"agentSetAbstraction">["abstraction"] | "dexAbstraction"
+): ActionDecision => {
+  const account = actor(context)
+  const mode = abstraction === "dexAbstraction" ? abstraction : abstractions[abstraction]
+  return account.abstraction !== "default" || mode === "disabled" || mode === "portfolioMargin"
+    ? refuse(Words.abstractionTransition)
+    : setMode(context.venue, account, mode)
 }
 
 /** Executes the action `spotUser` with `toggleSpotDusting`: sets whether the account opts out of spot dusting. */
@@ -363,17 +438,26 @@ export const toggleDusting = (context: ActionContext, optOut: boolean): ActionDe
   return done
 }
 
-/** Executes the action `linkStakingUser`: the trading account requests the link, and the staking account accepts it. */
+const sumStake = ({ identity }: ActionContext, address: Address): bigint => {
+  const { delegations, stake } = VenueState.accountOrNew(identity, address)
+  return [...delegations.values()].reduce((sum, { wei }) => sum + wei, stake)
+}
+
+/**
+ * Executes the action `linkStakingUser`: the trading account requests the link, and the staking account, which has
+ * stake, accepts it.
+ */
 export const linkStaking: Handler<"linkStakingUser"> = (context, { isFinalize, user: other }) => {
   const account = actor(context)
   const address = lowerCase(other)
-  if (address === account.address) return refuse(Words.stakingLink)
+  if (address === account.address) return refuse(Words.stakingLink("cannot link to self"))
   if (!isFinalize) {
+    if (sumStake(context, address) === 0n) return refuse(Words.stakingLink("the staking user has no stake"))
     account.stakingLink = { user: address, isFinal: false }
     return done
   }
   const asking = context.venue.state.accounts.get(address)
-  if (asking?.stakingLink?.user !== account.address) return refuse(Words.stakingLink)
+  if (asking?.stakingLink?.user !== account.address) return refuse(Words.stakingLink("no link was requested"))
   asking.stakingLink = { user: account.address, isFinal: true }
   return done
 }
@@ -381,7 +465,7 @@ export const linkStaking: Handler<"linkStakingUser"> = (context, { isFinalize, u
 /** Executes the action `stakingLinkDisableTradingUser`. */
 export const unlinkStaking: Handler<"stakingLinkDisableTradingUser"> = (context, { tradingUser }) => {
   const trading = context.venue.state.accounts.get(lowerCase(tradingUser))
-  if (trading?.stakingLink?.user !== context.user) return refuse(Words.stakingLink)
+  if (trading?.stakingLink?.user !== context.user) return refuse(Words.stakingLink("the users are not linked"))
   trading.stakingLink = undefined
   return done
 }
@@ -453,8 +537,8 @@ export const updateLeverage: Handler<"updateLeverage"> = (context, { asset: id, 
       return refuse(Words.isolatedLeverage)
     }
   } else if (isLower) {
-    const needed = Margin.needed(venue, account, clearing, asset.dex)
-    if (needed > 0n && Margin.marginSums(venue, clearing).crossValue < needed) {
+    const { needed, value } = Margin.backing(venue, account, asset.dex)
+    if (needed > 0n && value < needed) {
       restore()
       return refuse(Words.crossLeverage)
     }
@@ -488,6 +572,7 @@ export const updateIsolatedMargin: Handler<"updateIsolatedMargin"> = (context, {
   if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
   clearing.cash -= change
   position.raw += change
+  sweep(venue.state, account, asset.dex)
   emit(venue, { kind: "account", user: account.address })
   return done
 }
@@ -519,7 +604,7 @@ const listedDelegations = 100
 /** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
 export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   const account = actor(context)
-  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
+  if (wei === 0n || takeSpot(context.venue, account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
   addTo(context.venue.state.deposited, hype, -wei)
   const { stake } = VenueState.accountOrNew(context.identity, context.user)
   context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake + wei })

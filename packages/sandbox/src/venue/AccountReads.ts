@@ -14,6 +14,7 @@ import * as CandleBars from "./CandleBars.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
+import { isUnified } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The number of book levels in a query's response. */
@@ -116,10 +117,24 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&
-    openInterest(venue, asset) * Margin.markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
+    totalInterest(venue, asset) * Margin.markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
 }
 
+/** Returns the open interest of a perpetual, in lots: of accounts, and of the generated participants. */
+export const totalInterest = (venue: Venue, asset: Asset): bigint =>
+  openInterest(venue, asset) + BigInt(CandleBars.generatedInterest(venue.seed, asset.market, venue.state.now))
+
 const minute = 60_000
+
+/** Returns the lots that accounts traded in a coin in the last 24 hours. */
+export const tradedLots = ({ state }: Venue, coin: string, now: number): number => {
+  const last = Math.floor(now / minute)
+  let total = 0n
+  for (const [at, { lots }] of state.markets.get(coin)?.minutes ?? []) {
+    if (at > last - CandleBars.day && at <= last) total += lots
+  }
+  return Number(total)
+}
 
 /** The number of equal steps into which a bar is divided to sample the replayed prices. */
 const looks = 16
@@ -308,10 +323,16 @@ const noMoney: Clearing = { cash: 0n, positions: new Map() }
 /** Number of decimals in a formatted ratio. */
 const ratioDecimals = 10
 
-const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): Account.Position => {
+const printPosition = (
+  venue: Venue,
+  account: TradingAccount,
+  clearing: Clearing,
+  asset: Perpetual,
+  position: Position
+): Account.Position => {
   const mark = Margin.markPrice(venue, asset)
   const pnl = Margin.unrealizedPnl(position, mark)
-  const liquidation = Margin.liquidationPx(venue, clearing, asset, position)
+  const liquidation = Margin.liquidationPx(venue, account, clearing, asset, position)
   const { allTime, sinceChange, sinceOpen } = position.funding
   return {
     coin: asset.coin,
@@ -353,19 +374,27 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
       totalMarginUsed: printUsd(sums.crossMarginUsed)
     },
     crossMaintenanceMarginUsed: printUsd(sums.crossMaintenance),
-    withdrawable: printUsd(Margin.withdrawable(venue, account, dex)),
+    // the spot balance is withdrawn, if it is the collateral
+    withdrawable: isUnified(account) ? "0.0" : printUsd(Margin.withdrawable(venue, account, dex)),
     assetPositions: [...clearing.positions].flatMap(([coin, position]) => {
       const asset = Margin.perpetualByCoin(venue, coin)
-      return asset === undefined ? [] : [{ type: "oneWay", position: printPosition(venue, clearing, asset, position) }]
+      return asset === undefined
+        ? []
+        : [{ type: "oneWay", position: printPosition(venue, account, clearing, asset, position) }]
     }),
     time: venue.state.now
   }
 }
 
 /** Returns the response to the query `spotClearinghouseState`. */
-export const spotState = ({ listing }: Venue, account: TradingAccount): Account.SpotClearinghouseState => ({
-  balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold, total }]) => {
-    const token = listing.tokens.get(index)
+export const spotState = (venue: Venue, account: TradingAccount): Account.SpotClearinghouseState => ({
+  balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold: reserved, total }]) => {
+    const token = venue.listing.tokens.get(index)
+    // the margin of perpetuals is reserved too, if the balance is their collateral
+    const isCollateral = index === Decimals.usdc && isUnified(account)
+    const hold = isCollateral
+      ? min(total, reserved + Margin.backing(venue, account, Matching.ownDex).needed * Decimals.weiPerUsd)
+      : reserved
     return token === undefined || total === 0n ? [] : [{
       coin: token.name,
       token: index,
@@ -386,8 +415,8 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const mark = Margin.markPrice(venue, asset)
   const common = { user: account.address, coin }
   if (asset.kind === "spot") {
-    const quote = Matching.available(account, asset.quote.index)
-    const base = Matching.available(account, asset.base.index)
+    const quote = Matching.available(venue, account, asset.quote.index)
+    const base = Matching.available(venue, account, asset.base.index)
     return {
       ...common,
       leverage: { type: "cross", value: 1 },

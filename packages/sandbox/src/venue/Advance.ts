@@ -10,7 +10,18 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { note } from "./AccountActions.ts"
 import * as Decimals from "./Assets.ts"
-import { abs, type Asset, hype, type Perpetual, printPx, printSz, printUsd, readGivenPx } from "./Assets.ts"
+import {
+  abs,
+  type Asset,
+  hype,
+  type Perpetual,
+  printPx,
+  printSz,
+  printUsd,
+  readGivenPx,
+  usdc,
+  weiPerUsd
+} from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { markAt, markPrice, perpetualByCoin } from "./Margin.ts"
 import * as Matching from "./Matching.ts"
@@ -77,7 +88,11 @@ interface Book {
   readonly maintenance: bigint
 }
 
-const liquidationBooks = (venue: Venue, clearing: Clearing): ReadonlyArray<Book> => {
+const liquidationBooks = (
+  venue: Venue,
+  account: TradingAccount,
+  clearing: Clearing
+): ReadonlyArray<Book> => {
   const known = [...clearing.positions].flatMap(([coin, position]): ReadonlyArray<readonly [Perpetual, Position]> => {
     const asset = Margin.perpetualByCoin(venue, coin)
     return asset === undefined ? [] : [[asset, position]]
@@ -94,7 +109,8 @@ const liquidationBooks = (venue: Venue, clearing: Clearing): ReadonlyArray<Book>
   const cross = known.filter(([, { isCross }]) => isCross)
   if (cross.length === 0) return isolated
   const sums = Margin.marginSums(venue, clearing)
-  return [...isolated, { isCross: true, positions: cross, worth: sums.crossValue, maintenance: sums.crossMaintenance }]
+  const worth = sums.crossValue + Margin.collateral(account)
+  return [...isolated, { isCross: true, positions: cross, worth, maintenance: sums.crossMaintenance }]
 }
 
 const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
@@ -131,6 +147,17 @@ const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size:
   Matching.report(venue, order, "filled")
 }
 
+/** Returns the cash of an account in a dex: with the spot balance, if it is the collateral. */
+const sumFunds = (account: TradingAccount, clearing: Clearing): bigint =>
+  clearing.cash + (TradingState.isUnified(account) ? ensureBalance(account, usdc).total / weiPerUsd : 0n)
+
+/** Transfers dollars of an account to the house. */
+const yieldFunds = (venue: Venue, account: TradingAccount, clearing: Clearing, usd: bigint): void => {
+  venue.state.house.cash += usd
+  if (TradingState.isUnified(account)) ensureBalance(account, usdc).total -= usd * weiPerUsd
+  else clearing.cash -= usd
+}
+
 const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, dex: string, book: Book): void => {
   venue.hash = nextHash(venue)
   const coins = new Set(book.positions.map(([{ coin }]) => coin))
@@ -148,13 +175,10 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   let hasClosed = isBackstop
   for (const [asset, { size }] of book.positions) {
     if (isBackstop) {
-      const before = clearing.cash
+      const before = sumFunds(account, clearing)
       takeOver(venue, account, asset, size)
-      if (!book.isCross) {
-        // the remaining value of an isolated position is transferred to the house, even if it is negative
-        venue.state.house.cash += clearing.cash - before
-        clearing.cash = before
-      }
+      // the remaining value of an isolated position is transferred to the house, even if it is negative
+      if (!book.isCross) yieldFunds(venue, account, clearing, sumFunds(account, clearing) - before)
       continue
     }
     const order = closingOrder(venue, account.address, asset, size)
@@ -171,12 +195,12 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     hasClosed ||= met.sz > 0n
     // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
-    if (book.isCross && crossValue >= crossMaintenance) break
+    if (book.isCross && crossValue + Margin.collateral(account) >= crossMaintenance) break
   }
-  if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
+  const rest = TradingState.isUnified(account) ? Margin.collateral(account) : clearing.cash
+  if (book.isCross && (isBackstop || clearing.positions.size === 0 && rest < 0n)) {
     // the remaining balance of the account is transferred to the house, even if it is negative
-    venue.state.house.cash += clearing.cash
-    clearing.cash = 0n
+    yieldFunds(venue, account, clearing, rest)
   }
   // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
@@ -208,7 +232,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue
-    for (const book of liquidationBooks(venue, clearing)) {
+    for (const book of liquidationBooks(venue, account, clearing)) {
       if (book.worth < book.maintenance) liquidate(venue, account, clearing, dex, book)
     }
   }
@@ -278,7 +302,8 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
-    for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
+    const account = ensureAccount(venue.state, holder)
+    for (const clearing of account.clearings.values()) {
       // values each position at the lower price if it is long, at the higher price if it is short
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
@@ -287,7 +312,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
         return isLong === a < b ? a : b
       }
       const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing, worst)
-      if (crossValue * 10n < crossMaintenance * 11n) return false
+      if ((crossValue + Margin.collateral(account)) * 10n < crossMaintenance * 11n) return false
       for (const [coin, position] of clearing.positions) {
         const asset = position.isCross ? undefined : Margin.perpetualByCoin(venue, coin)
         if (asset === undefined) continue

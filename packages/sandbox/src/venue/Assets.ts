@@ -77,6 +77,11 @@ export interface CandleMarket {
   readonly tradeRate: number
   /** Size of a typical trade, in lots of 10^-sizeDecimals. */
   readonly tradeLots: number
+  /**
+   * Mean value of the generated orders at one price of the book, in units of the quote token. Default: the value of two
+   * typical trades.
+   */
+  readonly levelValue?: number
   /** Decimals of a size. */
   readonly sizeDecimals: number
   /** Maximum decimals of a price. Independently of this limit, a price has at most five significant digits. */
@@ -93,6 +98,8 @@ export interface CandleMarket {
    * `strictIsolated` position cannot be removed while the position is open.
    */
   readonly marginMode?: "noCross" | "strictIsolated"
+  /** The maximum leverage of a perpetual. Default: 20. */
+  readonly maxLeverage?: number
   /**
    * Start of the asset's growth mode, in milliseconds. Growth mode reduces the fees to a tenth. Absent for assets
    * without a growth mode.
@@ -109,6 +116,13 @@ export interface CandleMarket {
 export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
   growingSince !== undefined && growingSince <= now
 
+/** Returns the mean size of the generated orders at one price, in lots. */
+export const meanLevelLots = ({ levelValue, price, sizeDecimals, tradeLots }: CandleMarket): number =>
+  levelValue === undefined ? 2 * tradeLots : levelValue / price * 10 ** sizeDecimals
+
+/** Returns the maximum leverage of a perpetual. */
+export const findMaxLeverage = ({ maxLeverage = usualLeverage }: CandleMarket): number => maxLeverage
+
 /** Returns the market of a coin; `undefined` for an unknown or delisted coin. */
 export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: string): CandleMarket | undefined => {
   const market = markets.get(coin)
@@ -119,21 +133,47 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
+/** The maximum leverage of a perpetual whose row in `listed` does not name one. */
+const usualLeverage = 20
+
 /**
  * The listed coins. Each row contains the coin, asset, price, volatility, trades per minute, lots per trade, decimals
- * of sizes and prices, and day of listing.
+ * of sizes and prices, day of listing, and what differs from the usual terms. The values of a level follow recorded books
+ * of the venue of September and October 2026: the best two or three levels of BTC, ETH, SOL, HYPE, kPEPE and xyz:SP500.
  */
 const listed: ReadonlyArray<
-  readonly [string, string, number, number, number, number, number, number, string]
+  readonly [
+    string,
+    string,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    string,
+    Pick<CandleMarket, "levelValue" | "marginMode" | "maxLeverage">?
+  ]
 > = [
-  ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26"],
-  ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26"],
-  ["SOL", "SOL", 148, 0.038, 24, 1_450, 2, 4, "2023-06-01"],
-  ["HYPE", "HYPE", 31, 0.05, 21, 3_100, 2, 4, "2024-12-05"],
-  ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12"],
+  ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26", { levelValue: 700_000 }],
+  ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26", { levelValue: 300_000 }],
+  ["SOL", "SOL", 148, 0.038, 24, 1_450, 2, 4, "2023-06-01", { levelValue: 75_000 }],
+  ["HYPE", "HYPE", 31, 0.05, 21, 3_100, 2, 4, "2024-12-05", { levelValue: 50_000 }],
+  ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12", { levelValue: 27_000 }],
   ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
-  ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29"],
-  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
+  ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29", { levelValue: 50_000 }],
+  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13", { levelValue: 31_000 }],
+  ["XRP", "XRP", 2.2, 0.04, 9, 900, 0, 6, "2023-06-20", { levelValue: 40_000 }],
+  ["BNB", "BNB", 880, 0.03, 6, 1_300, 3, 3, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["DOGE", "DOGE", 0.19, 0.045, 8, 8_000, 0, 6, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["SUI", "SUI", 2.1, 0.05, 7, 5_500, 1, 5, "2023-05-03", { maxLeverage: 10, levelValue: 20_000 }],
+  ["AVAX", "AVAX", 20, 0.045, 6, 5_000, 2, 4, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["LINK", "LINK", 14, 0.042, 6, 700, 1, 5, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["AAVE", "AAVE", 180, 0.045, 4, 500, 2, 4, "2023-09-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["ARB", "ARB", 0.25, 0.05, 4, 20_000, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["ANIME", "ANIME", 0.028, 0.08, 4, 5_000, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
+  ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
+  ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"]
 ]
 
 const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
@@ -146,7 +186,8 @@ const builderTerms = {
 } as const
 
 const makeMarket = (
-  [coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]: (typeof listed)[number]
+  [coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day, terms = {}]:
+    (typeof listed)[number]
 ): CandleMarket => ({
   coin,
   asset,
@@ -157,7 +198,8 @@ const makeMarket = (
   sizeDecimals,
   priceDecimals,
   listedAt: midnight(day),
-  ...(coin.includes(":") ? builderTerms : {})
+  ...(coin.includes(":") ? builderTerms : {}),
+  ...terms
 })
 
 /** The initial coins of a sandbox. */
@@ -256,9 +298,6 @@ export interface Listing {
   readonly until: number
 }
 
-/** The maximum leverage of every perpetual in the sandbox. */
-export const maxLeverage = 20
-
 /** Decimals of dollar amounts in perpetuals. */
 export const usdDecimals = 6
 
@@ -315,7 +354,7 @@ export const listingAt = (info: InfoState, now: number): Listing => {
       szDecimals: market.sizeDecimals,
       pxDecimals: market.priceDecimals,
       dex,
-      maxLeverage
+      maxLeverage: findMaxLeverage(market)
     }))
   )
   const assets: ReadonlyArray<Asset> = [

@@ -146,6 +146,43 @@ export const tradesBy = (path: CandlePath, rate: number, at: number): number =>
 export const lotsIn = (path: CandlePath, typical: number, count: number): number =>
   Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
 
+/** A trade of the tape: its number since the beginning, the end of the second in which it happens, and its size. */
+export interface TapeTrade {
+  readonly number: number
+  readonly second: number
+  readonly lots: number
+}
+
+/**
+ * Returns the latest trades of a market, at most `most`, newest first. They are the trades that the bars count: the
+ * number and the total size of the trades in the time of a bar are those of the bar.
+ */
+export const tape = (seed: Random.Seed, market: CandleMarket, now: number, most: number): ReadonlyArray<TapeTrade> => {
+  const path = priceWalk(seed, market)
+  const countBy = (second: number) => tradesBy(path, market.tradeRate, second / 60)
+  const sizeOfFirst = (count: number) => lotsIn(path, market.tradeLots, count)
+  const trades: Array<TapeTrade> = []
+  let second = Math.floor(now / 1_000)
+  const last = countBy(second)
+  const first = Math.max(last - most, countBy(market.listedAt / 1_000))
+  for (let number = last; number > first; number--) {
+    // the second of a trade is the first one with its number: at most the second of the trade after it
+    let [low, step] = [second - 1, 1]
+    while (countBy(low) >= number) {
+      second = low
+      step *= 2
+      low -= step
+    }
+    while (second - low > 1) {
+      const middle = Math.floor((low + second) / 2)
+      if (countBy(middle) >= number) second = middle
+      else low = middle
+    }
+    trades.push({ number, second, lots: sizeOfFirst(number) - sizeOfFirst(number - 1) })
+  }
+  return trades
+}
+
 /** Returns the price at the given time. Between two whole minutes, the price only rises or only falls. */
 export const priceAt = (seed: Random.Seed, market: CandleMarket, now: number): number =>
   market.price * Math.exp(level(priceWalk(seed, market), now / minute))
@@ -209,6 +246,21 @@ export const bars = (
     { length: Math.max(0, last - first + 1) },
     (_, offset) => bar(market, path, interval, first + offset, now)
   )
+}
+
+/** The mean open interest of a perpetual, as a multiple of its mean volume in a day. */
+const interest = 1.2
+
+/**
+ * Returns the open interest of a perpetual among participants that are not accounts of the sandbox, in lots. It changes
+ * each hour, by a tenth over days, and stays below half of the cap.
+ */
+export const generatedInterest = (seed: Random.Seed, market: CandleMarket, now: number): number => {
+  const { openInterestCap = Number.POSITIVE_INFINITY, price, sizeDecimals, tradeLots, tradeRate } = market
+  const family = Random.series(seed, `interest/${market.coin}`)
+  const mean = tradeRate * tradeLots * day * interest
+  const most = openInterestCap / 2 / price * 10 ** sizeDecimals
+  return Math.floor(Math.min(most, mean * (1 + 0.1 * Random.noise(family, 72, Math.floor(now / 60 / minute)))))
 }
 
 /**

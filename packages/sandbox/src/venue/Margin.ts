@@ -6,7 +6,7 @@ import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
-import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
+import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
   Clearing,
@@ -29,6 +29,13 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
+/** The value of the orders at one price, in units of the quote token, for which one more order is counted. */
+const orderValue = 15_000
+
+/** Returns the maximum number of orders at one price. */
+const mostOrders = ({ levelValue = 0 }: Assets.CandleMarket): number =>
+  Math.min(60, Math.max(9, Math.round(levelValue / orderValue)))
+
 /** The levels of both sides of a book, best first. */
 export type BookSides = readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>]
 
@@ -44,13 +51,15 @@ export const bookAround = (seed: Random.Seed, market: Assets.CandleMarket, now: 
   // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
+  const lots = 2 * Assets.meanLevelLots(market)
+  const orders = mostOrders(market)
   const side = (direction: 1 | -1) =>
     ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
       const at = price + direction * rank * step
       return at < step ? [] : [{
         px: Assets.printPrice(market, at),
-        sz: Assets.printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
-        n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
+        sz: Assets.printSize(market, 1 + Random.below(family, direction * rank + depth, lots)),
+        n: 1 + Random.below(family, direction * rank + 3 * depth, orders)
       }]
     })
   return [side(-1), side(1)]
@@ -95,6 +104,29 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
+}
+
+/**
+ * Appends levels behind the last synthetic order of each side, until the side has the usual number of levels with a
+ * size. An order that takes many levels therefore leaves a book with both sides.
+ */
+export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
+  if (!isRenewed(market)) return
+  const { coin, priceDecimals } = asset.market
+  for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
+    const taken = quotes.findIndex(({ sz }) => sz > 0n)
+    const [last] = quotes.slice(-1)
+    if (taken === 0 || last === undefined) continue
+    const family = Random.series(venue.seed, `book/${coin}/${market.quotes.second}/refill`)
+    const step = stepAt(asset.market, Assets.toNumber(last.px, asset.pxDecimals))
+    const ticks = BigInt(Math.round(step * 10 ** priceDecimals))
+    quotes.splice(0, taken === -1 ? quotes.length : taken)
+    for (let px = last.px + direction * ticks; quotes.length < depth && px > 0n; px += direction * ticks) {
+      const index = Number(px)
+      const sz = BigInt(1 + Random.below(family, index, 2 * Assets.meanLevelLots(asset.market)))
+      quotes.push({ px, sz, n: 1 + Random.below(family, -index, mostOrders(asset.market)) })
+    }
+  }
 }
 
 /** Returns the mark price at the time `now`, in ticks. */
@@ -259,12 +291,41 @@ export const needed = (
   return total
 }
 
+/** Returns the dollars of the spot balance that back an account's perpetuals: zero unless it is their collateral. */
+export const collateral = (account: TradingAccount): bigint => {
+  const balance = isUnified(account) ? account.spot.get(Assets.usdc) : undefined
+  return balance === undefined ? 0n : (balance.total - balance.hold) / Assets.weiPerUsd
+}
+
+/**
+ * Returns the value that backs the cross positions of an account in a dex, the margin that they and the open orders
+ * need, and the value of the positions. The dexes of an account whose spot balance is the collateral share them.
+ * Includes the additional lots `more` on one side of the perpetual `coin`.
+ */
+export const backing = (
+  venue: Venue,
+  account: TradingAccount,
+  dex: string,
+  coin?: string,
+  more = nothingMore
+): { readonly value: bigint; readonly needed: bigint; readonly notional: bigint } => {
+  const dexes = isUnified(account) ? [...account.clearings.keys()] : [dex]
+  let [value, need, notional] = [collateral(account), 0n, 0n]
+  for (const each of dexes) {
+    const clearing = account.clearings.get(each)
+    if (clearing === undefined) continue
+    const sums = marginSums(venue, clearing)
+    value += sums.crossValue
+    notional += sums.crossNotional
+    need += needed(venue, account, clearing, each, coin, more)
+  }
+  return { value, needed: need, notional }
+}
+
 /** Returns the margin that an account can use for more orders because neither positions nor open orders need it. */
 export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): bigint => {
-  const clearing = account.clearings.get(dex)
-  return clearing === undefined
-    ? 0n
-    : Assets.max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+  const { needed, value } = backing(venue, account, dex)
+  return Assets.max(0n, value - needed)
 }
 
 /**
@@ -272,10 +333,8 @@ export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): 
  * and a tenth of the value of the cross positions.
  */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
-  const clearing = account.clearings.get(dex)
-  if (clearing === undefined) return 0n
-  const { crossNotional, crossValue } = marginSums(venue, clearing)
-  return Assets.max(0n, crossValue - Assets.max(needed(venue, account, clearing, dex), crossNotional / 10n))
+  const { needed, notional, value } = backing(venue, account, dex)
+  return Assets.max(0n, value - Assets.max(needed, notional / 10n))
 }
 
 /** Returns whether an account has enough margin for an order. */
@@ -291,7 +350,8 @@ export const allows = (
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that cannot increase the maximum position is always allowed
   if (worstLots(account, asset.coin, size, more) === worstLots(account, asset.coin, size, nothingMore)) return true
-  return marginSums(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
+  const backed = backing(venue, account, asset.dex, asset.coin, more)
+  return backed.value >= backed.needed
 }
 
 /**
@@ -300,6 +360,7 @@ export const allows = (
  */
 export const liquidationPx = (
   venue: Venue,
+  account: TradingAccount,
   clearing: Clearing,
   asset: Assets.Perpetual,
   position: Position
@@ -308,7 +369,7 @@ export const liquidationPx = (
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
   const own = maintenanceMargin(asset, position, mark)
   const spare = position.isCross
-    ? crossValue - crossMaintenance
+    ? crossValue + collateral(account) - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
   // for each tick by which the price falls, the value of a long position falls by the position's size in lots, and the
@@ -345,7 +406,7 @@ const roundDown = (amount: bigint): bigint => {
  * orders.
  */
 export const pay = (venue: Venue, account: TradingAccount): void => {
-  for (const clearing of account.clearings.values()) {
+  for (const [dex, clearing] of account.clearings) {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
       if (asset?.kind !== "perpetual") continue
@@ -367,6 +428,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       emit(venue, { kind: "funding", user: account.address, funding })
       emit(venue, { kind: "account", user: account.address })
     }
+    sweep(venue.state, account, dex)
   }
   append(account.values, accountValue(venue, account), remembered)
 }

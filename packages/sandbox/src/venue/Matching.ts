@@ -172,10 +172,17 @@ export const endByVenue = (venue: Venue, order: VenueOrder, status: string): voi
   emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
 }
 
-/** Returns the available balance of an account in a spot token, in the token's wei. */
-export const available = (account: TradingAccount, token: number): bigint => {
+/**
+ * Returns the available balance of an account in a spot token, in the token's wei. The margin of perpetuals is not
+ * available, if the balance is their collateral.
+ */
+export const available = (venue: Venue, account: TradingAccount, token: number): bigint => {
   const balance = account.spot.get(token)
-  return balance === undefined ? 0n : balance.total - balance.hold
+  if (balance === undefined) return 0n
+  const free = balance.total - balance.hold
+  return token === Assets.usdc && PriceTimeBook.isUnified(account)
+    ? Assets.min(free, Margin.withdrawable(venue, account, ownDex) * Assets.weiPerUsd)
+    : free
 }
 
 /** Returns the maximum number of lots by which an order can reduce a position. */
@@ -187,9 +194,9 @@ export const reducible = (account: TradingAccount, asset: Assets.Asset, order: V
 }
 
 /** Returns whether the available balance covers a spot order. */
-export const isCovered = (account: TradingAccount, asset: Assets.Asset, order: VenueOrder): boolean => {
+export const isCovered = (venue: Venue, account: TradingAccount, asset: Assets.Asset, order: VenueOrder): boolean => {
   const of = reserved(asset, order, order.sz)
-  return of === undefined || available(account, of.token) >= of.wei
+  return of === undefined || available(venue, account, of.token) >= of.wei
 }
 
 /** The venue's own dex of perpetuals. */
@@ -230,8 +237,8 @@ export const moveUsd = (
  * Withdraws an amount of a spot token, in wei, from an account. Returns the part of the acquisition cost that belongs
  * to the amount, or `undefined` if the available balance is too low.
  */
-export const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
-  if (available(from, token) < wei) return undefined
+export const takeSpot = (venue: Venue, from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
+  if (available(venue, from, token) < wei) return undefined
   const balance = ensureBalance(from, token)
   const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
   balance.total -= wei
@@ -240,8 +247,14 @@ export const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigi
 }
 
 /** Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient. */
-export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
-  const entry = takeSpot(from, token, wei)
+export const moveSpot = (
+  venue: Venue,
+  from: TradingAccount,
+  to: TradingAccount,
+  token: number,
+  wei: bigint
+): boolean => {
+  const entry = takeSpot(venue, from, token, wei)
   if (entry === undefined) return false
   const target = ensureBalance(to, token)
   target.total += wei
@@ -493,6 +506,7 @@ const settlePerpetual = (
   clearing.cash -= fee + share
   collect(venue, account, fee, builder, share)
   countVolume(account, venue.state.now, notional, crossed, kind)
+  PriceTimeBook.sweep(venue.state, account, asset.dex)
   return {
     startPosition: Assets.printSz(asset, before),
     dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
@@ -717,7 +731,8 @@ const lacksMargin = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bool
   const clearing = ensureClearing(account, asset.dex)
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   if (size !== 0n && size > 0n !== maker.isBuy) return false
-  return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
+  const { needed, value } = Margin.backing(venue, account, asset.dex)
+  return value < needed
 }
 
 /**
@@ -822,6 +837,7 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
     sz += met.sz
     paid += met.paid
   }
+  if (sz > 0n) Margin.refill(venue, asset, market)
   return { sz, paid }
 }
 
@@ -848,9 +864,10 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
     const quote = Margin.firstQuote(quotes)
-    if (quote === undefined) return
-    const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
-    if (maker === undefined) return
+    const maker = quote === undefined
+      ? undefined
+      : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
+    if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
     const sz = Assets.min(quote.sz, fillableLots(venue, asset, maker))
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz

@@ -34,10 +34,13 @@ const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n **
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
   isBuy === (tpsl === "sl") ? mark >= px : mark <= px
 
-/** Decodes an order's parameters, and performs the checks that depend neither on the market nor on the account. */
+/**
+ * Decodes an order's parameters, and performs the checks that depend neither on the market nor on the account. The limit
+ * price of a stop at the market cannot be better than the trigger price.
+ */
 export const readTerms = (
   asset: Asset,
-  { p, s, t }: OrderRequest,
+  { b, p, s, t }: OrderRequest,
   isPositionTpsl: boolean
 ): OrderTerms | OrderRefusal => {
   const px = readPx(asset, p)
@@ -50,7 +53,10 @@ export const readTerms = (
   const trigger = readPx(asset, t.trigger.triggerPx)
   if (trigger === "invalid") return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   if (trigger === "tick") return { text: Words.tick(asset), status: "tickRejected" }
-  return { px, sz, trigger: { px: trigger, isMarket: t.trigger.isMarket, tpsl: t.trigger.tpsl } }
+  const { isMarket, tpsl } = t.trigger
+  return isMarket && tpsl === "sl" && (b ? px < trigger : px > trigger)
+    ? { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
+    : { px, sz, trigger: { px: trigger, isMarket, tpsl } }
 }
 
 /**
@@ -74,7 +80,9 @@ export const findRefusal = (
   order: VenueOrder
 ): OrderRefusal | undefined => {
   const mark = Margin.markPrice(venue, asset)
-  if (order.trigger !== undefined && isReached(order.isBuy, order.trigger, mark)) {
+  // any other order whose trigger is already reached is triggered at once
+  const isStopMarket = order.trigger?.isMarket === true && order.trigger.tpsl === "sl"
+  if (order.trigger !== undefined && isStopMarket && isReached(order.isBuy, order.trigger, mark)) {
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
   const reducible = order.reduceOnly ? Matching.reducible(account, asset, order) : undefined
@@ -122,7 +130,7 @@ export const fundsRefusal = (
   order: VenueOrder
 ): OrderRefusal | undefined => {
   const isCovered = asset.kind === "spot"
-    ? Matching.isCovered(account, asset, order)
+    ? Matching.isCovered(venue, account, asset, order)
     : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
   return isCovered ? undefined : lacksFunds(asset)
 }
@@ -131,13 +139,17 @@ interface Refused {
   readonly error: string
 }
 
-/** The status of one order or cancellation, in the venue's form. */
-export type LegStatus =
+/** The status of an order that was matched, in the venue's form. */
+export type ExecutedStatus =
   | { readonly resting: { readonly oid: number; readonly cloid?: string } }
   | {
     readonly filled: { readonly totalSz: string; readonly avgPx: string; readonly oid: number; readonly cloid?: string }
   }
   | Refused
+
+/** The status of one order or cancellation, in the venue's form. */
+export type LegStatus =
+  | ExecutedStatus
   | "waitingForFill"
   | "waitingForTrigger"
   | "success"
@@ -202,7 +214,7 @@ const fromDraft = (
  * Matches a valid order. If the order is immediate-or-cancel, cancels the unfilled part; otherwise adds that part to
  * the book.
  */
-export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
+export const execute = (venue: Venue, asset: Asset, order: VenueOrder): ExecutedStatus => {
   const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
   const met = Matching.take(venue, asset, order, { hash: venue.hash })
@@ -262,6 +274,9 @@ const submit = (
   Matching.report(venue, order, "open")
   if (order.trigger !== undefined) {
     Matching.awaitTrigger(venue, order)
+    const mark = Margin.markPrice(venue, asset)
+    const fired = isReached(order.isBuy, order.trigger, mark) ? fire(venue, asset, order, mark) : undefined
+    if (fired !== undefined && "filled" in fired) return fired
     return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
   }
   for (const child of children) placeChild(venue, account, order, child)
@@ -475,7 +490,7 @@ export const modifyAll = (
 /** Maximum slippage of a triggered market order from the mark price, in percent. */
 const slippage = 10n
 
-const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
+const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): ExecutedStatus | undefined => {
   const account = ensureAccount(venue.state, order.user)
   Matching.withdraw(venue, asset, order)
   Matching.report(venue, order, "triggered")
@@ -483,7 +498,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   if (order.isPositionTpsl) order.sz = reducible
   if ((order.reduceOnly || order.isPositionTpsl) && reducible === 0n) {
     Matching.report(venue, order, "reduceOnlyCanceled")
-    return
+    return undefined
   }
   if (order.trigger?.isMarket === true) {
     order.px = order.isBuy
@@ -494,9 +509,9 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   const refusal = fundsRefusal(venue, account, asset, order)
   if (refusal?.status !== undefined) {
     Matching.report(venue, order, refusal.status)
-    return
+    return undefined
   }
-  execute(venue, asset, order)
+  return execute(venue, asset, order)
 }
 
 /**
@@ -579,6 +594,10 @@ export const placeTwap = ({ user, venue }: ActionContext, { details, twap }: Act
   if ("error" in terms) return terms
   const mark = Margin.markPrice(venue, asset)
   if (isStopped({ isBuy: twap.b, ...terms }, mark)) return { error: Words.triggerPrice(asset) }
+  const size = asset.kind === "spot"
+    ? undefined
+    : account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  if (twap.r && size !== undefined && (twap.b ? size >= 0n : size <= 0n)) return { error: Words.reduceOnlyTwap }
   const id = venue.state.nextTwap++
   const made: Twap = {
     ...terms,

@@ -17,7 +17,7 @@ import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
 import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
 import { discardPrices, never } from "./Margin.ts"
-import { ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
+import { ensureAccount, ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import { emit, nextHash, type PricePath, type Venue, type VenueEvent } from "./Venue.ts"
 import * as Actions from "./VenueExchange.ts"
@@ -489,6 +489,15 @@ export const make = (
             (wei) => Transfers.depositSpot(venue, user, token, wei)
           )
       }),
+    /**
+     * Sets the volume in dollars that an account traded before. It counts only toward the volumes that actions such as
+     * `scheduleCancel` require.
+     */
+    setVolume: (user: Address, volume: string) =>
+      change(user, (venue) =>
+        Result.map(parseAmount(volume, usdDecimals), (usd) => {
+          ensureAccount(venue.state, user).earlierVolume = usd
+        })),
     /**
      * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders
      * at `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the

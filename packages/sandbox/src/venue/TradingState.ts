@@ -11,6 +11,7 @@ import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Enc
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
+import { usdc, weiPerUsd } from "./Assets.ts"
 
 /** The members of an order that a book uses. */
 export interface Resting {
@@ -316,6 +317,11 @@ export class TradingAccount {
   tierVolumes = new Map<number, bigint>()
   /** The total traded volume, in millionths of a dollar. */
   volume = 0n
+  /**
+   * Volume that the account traded before the sandbox started, in millionths of a dollar. It counts only toward the
+   * volumes that some actions require.
+   */
+  earlierVolume = 0n
   cancelAt: number | undefined = undefined
   /** The maximum fee that the account has approved for each builder, in tenths of a basis point. */
   readonly builders = new Map<Address, bigint>()
@@ -334,6 +340,8 @@ export class TradingAccount {
   subAccount: { readonly master: Address; readonly name: string } | undefined = undefined
   /** Pending withdrawals from staking to spot: the amount in wei of HYPE, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }> = []
+  /** Supplied amounts for lending, in wei of each token. */
+  readonly supplied = new Map<number, bigint>()
   /** The account that is linked to this one for staking, and whether both accounts have accepted the link. */
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined = undefined
 
@@ -359,6 +367,23 @@ export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clea
 export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance =>
   ensure(spot, token, () => ({ total: 0n, hold: 0n, entry: 0n }))
 
+/**
+ * Moves the cash of an account in a dex to its spot balance, as far as it is not the cost of a position. Does nothing
+ * unless the spot balance is the collateral. A negative amount is covered from the spot balance.
+ */
+export const sweep = (state: TradingState, account: TradingAccount, dex: string): void => {
+  const clearing = account.clearings.get(dex)
+  if (!isUnified(account) || clearing === undefined) return
+  let spare = clearing.cash
+  for (const { entry, isCross, size } of clearing.positions.values()) {
+    if (isCross) spare += size < 0n ? -entry : entry
+  }
+  clearing.cash -= spare
+  account.deposited -= spare
+  addTo(state.netDeposits, dex, -spare)
+  ensureBalance(account, usdc).total += spare * weiPerUsd
+}
+
 /** A depositor's part of a vault. Amounts are in millionths of a dollar. */
 export interface VaultShare {
   readonly shares: bigint
@@ -377,6 +402,8 @@ export interface Vault {
   readonly leader: Address
   readonly createdAt: number
   allowDeposits: boolean
+  /** Whether a withdrawal closes the same part of each position. */
+  alwaysCloseOnWithdraw: boolean
   totalShares: bigint
   readonly shares: Map<Address, VaultShare>
 }
@@ -446,6 +473,8 @@ export class TradingState {
   /** The account that registered each referral code, by code. */
   readonly codes = new Map<string, Address>()
   readonly house: House = { cash: 0n, positions: new Map(), spot: new Map(), feesUsd: 0n, feesSpot: new Map() }
+  /** The successful bids of the auctions for gossip priority, by slot and number of the auction. */
+  readonly bids = new Map<string, { readonly ip: string; readonly gas: string }>()
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
   readonly netDeposits = new Map<string, bigint>()
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
@@ -479,13 +508,24 @@ export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint):
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
 
-/** Deposits dollars into an account's perpetuals in a dex. A negative amount is a withdrawal. */
+/** Returns whether the spot balance of an account is the collateral of its perpetuals. */
+export const isUnified = ({ abstraction }: TradingAccount): boolean =>
+  abstraction === "unifiedAccount" || abstraction === "portfolioMargin"
+
+/**
+ * Deposits dollars into an account's perpetuals in a dex: into the spot balance, if it is the collateral. A negative
+ * amount is a withdrawal.
+ */
 export const moveCash = (
   { netDeposits }: TradingState,
   account: TradingAccount,
   dex: string,
   usd: bigint
 ): void => {
+  if (isUnified(account)) {
+    ensureBalance(account, usdc).total += usd * weiPerUsd
+    return
+  }
   ensureClearing(account, dex).cash += usd
   account.deposited += usd
   addTo(netDeposits, dex, usd)

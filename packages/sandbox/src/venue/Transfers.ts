@@ -7,13 +7,16 @@ import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
 import { portfolio } from "./AccountReads.ts"
-import { divideUp, findUsdPair, max, printDecimal, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
-import { accountValue, marginSums, markPrice, withdrawable } from "./Margin.ts"
-import { moveSpot, moveUsd, ownDex, parseToken, readAmount, takeSpot } from "./Matching.ts"
+import { abs, divideUp, findUsdPair, max, printDecimal, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import { accountValue, marginSums, markPrice, perpetualByCoin, withdrawable } from "./Margin.ts"
+import { moveSpot, moveUsd, ownDex, parseToken, readAmount, remember, takeSpot } from "./Matching.ts"
+import { execute } from "./Orders.ts"
 import {
   addTo,
   ensureAccount,
   ensureBalance,
+  isUnified,
+  makeOrder,
   moveCash,
   type TradingAccount,
   type Vault,
@@ -63,7 +66,7 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   const from = actor(context)
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
-  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
   note(context, [from, to], {
     type: "spotTransfer",
@@ -88,8 +91,9 @@ export const classTransfer = (
   toPerp: boolean
 ): ActionDecision => {
   const { venue } = context
+  if (isUnified(account)) return refuse(Words.unifiedDisabled)
   if (toPerp) {
-    if (takeSpot(account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, account, ownDex, usd)
   } else {
     if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
@@ -106,7 +110,9 @@ export const usdClassTransfer: Handler<"usdClassTransfer"> = (context, { amount,
   const usd = readAmount(text, usdDecimals)
   if (usd === undefined) return refuse(Words.invalidAmount)
   const account = sub === undefined ? actor(context) : findSubAccount(context, sub)
-  return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
+  return account === undefined
+    ? refuse(Words.unknownSubAccount(sub ?? "", context.user))
+    : classTransfer(context, account, usd, toPerp)
 }
 
 const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || listing.dexes.includes(dex)
@@ -139,15 +145,16 @@ export const sendAsset = (
   const from = fromSubAccount === undefined || fromSubAccount === null || fromSubAccount === ""
     ? actor(context)
     : findSubAccount(context, fromSubAccount)
-  if (from === undefined) return refuse(Words.unknownSubAccount)
+  if (from === undefined) return refuse(Words.unknownSubAccount(fromSubAccount ?? "", context.user))
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (from === to && sourceDex === destinationDex) return refuse(Words.selfTransfer)
+  if (from === to && isUnified(from)) return refuse(Words.unifiedDisabled)
   const usd = wei / weiPerUsd
   if (sourceDex === spotDex && destinationDex === spotDex) {
-    if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+    if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   } else if (sourceDex === spotDex) {
-    if (takeSpot(from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, to, destinationDex, usd)
   } else {
     if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
@@ -162,6 +169,45 @@ export const sendAsset = (
     destination: to.address,
     sourceDex,
     destinationDex,
+    token: token.name,
+    amount: printDecimal(wei, token.weiDecimals),
+    usdcValue: printUsd(valueInUsd(venue, token, wei)),
+    fee: "0.0",
+    nativeTokenFee: "0.0",
+    nonce: context.nonce,
+    feeToken: ""
+  })
+  return done
+}
+
+/**
+ * Executes the action `sendToEvmWithData`, which moves an amount to an EVM chain. The sandbox debits the amount and
+ * delivers it to no contract.
+ */
+export const sendToEvm: Handler<"sendToEvmWithData"> = (context, action) => {
+  const { venue } = context
+  const { amount, destinationRecipient, sourceDex } = action
+  const token = parseToken(venue, action.token)
+  if (token === undefined) return refuse(Words.unknownToken(action.token))
+  if (sourceDex !== spotDex && !isDex(venue, sourceDex)) return refuse(Words.unknownDex(sourceDex))
+  const wei = readAmount(amount, token.weiDecimals)
+  if (wei === undefined || sourceDex !== spotDex && (token.index !== usdc || wei % weiPerUsd !== 0n)) {
+    return refuse(Words.invalidAmount)
+  }
+  const account = actor(context)
+  if (sourceDex === spotDex) {
+    if (takeSpot(venue, account, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
+  } else {
+    if (withdrawable(venue, account, sourceDex) < wei / weiPerUsd) return refuse(Words.insufficientWithdrawal)
+    moveCash(venue.state, account, sourceDex, -wei / weiPerUsd)
+  }
+  addTo(venue.state.deposited, token.index, -wei)
+  note(context, [account], {
+    type: "send",
+    user: account.address,
+    destination: destinationRecipient,
+    sourceDex,
+    destinationDex: "",
     token: token.name,
     amount: printDecimal(wei, token.weiDecimals),
     usdcValue: printUsd(valueInUsd(venue, token, wei)),
@@ -324,7 +370,7 @@ export const vaultDetails = (venue: Venue, vaultAddress: Address, user: Address 
     isClosed: totalShares === 0n,
     relationship: { type: "normal" },
     allowDeposits: vault.allowDeposits,
-    alwaysCloseOnWithdraw: false
+    alwaysCloseOnWithdraw: vault.alwaysCloseOnWithdraw
   }
 }
 
@@ -346,13 +392,14 @@ export const create: Handler<"createVault"> = (context, action) => {
   const leader = actor(context)
   const account = receiver(context, address)
   if (account === undefined) return refuse(Words.tooManyAccounts)
-  if (!moveUsd(venue, leader, account, initial)) return refuse(Words.insufficientWithdrawal)
+  if (!moveUsd(venue, leader, account, initial)) return refuse(Words.vaultBalance)
   const vault: Vault = {
     name: action.name,
     description: action.description,
     leader: user,
     createdAt: venue.state.now,
     allowDeposits: true,
+    alwaysCloseOnWithdraw: false,
     totalShares: 0n,
     shares: new Map()
   }
@@ -369,15 +416,30 @@ const ledVault = ({ user, venue }: ActionContext, address: string): Vault | stri
   return vault.leader === user ? vault : Words.notVaultLeader
 }
 
-/** Executes the action `vaultModify`. */
-export const modify = (
-  context: ActionContext,
-  action: Pick<ActionOf<"vaultModify">, "vaultAddress" | "allowDeposits">
-): ActionDecision => {
+/** Executes the action `vaultModify`. `null` means no change. */
+export const modify: Handler<"vaultModify"> = (context, action) => {
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
   vault.allowDeposits = action.allowDeposits ?? vault.allowDeposits
+  vault.alwaysCloseOnWithdraw = action.alwaysCloseOnWithdraw ?? vault.alwaysCloseOnWithdraw
   return done
+}
+
+/** Closes the fraction `part / whole` of each position of an account at the market. */
+const closePart = (venue: Venue, account: TradingAccount, part: bigint, whole: bigint): void => {
+  const sizes = [...account.clearings.values()].flatMap(({ positions }) =>
+    Array.from(positions, ([coin, { size }]) => ({ coin, size }))
+  )
+  for (const { coin, size } of sizes) {
+    const asset = perpetualByCoin(venue, coin)
+    const sz = abs(size) * part / whole
+    if (asset === undefined || sz === 0n) continue
+    const isBuy = size < 0n
+    const px = isBuy ? markPrice(venue, asset) * 2n : 1n
+    const order = makeOrder(venue.state, { user: account.address, coin, isBuy, px, sz, reduceOnly: true, tif: "Ioc" })
+    remember(account, order)
+    execute(venue, asset, order)
+  }
 }
 
 /** Executes the action `vaultTransfer`: deposits into a vault, or withdraws from it after a lockup of one day. */
@@ -406,6 +468,7 @@ export const transfer: Handler<"vaultTransfer"> = (context, action) => {
   const burned = divideUp(amount * vault.totalShares, value)
   if (amount === 0n || burned > owned.shares) return refuse(Words.insufficientWithdrawal)
   if (!leaderOwnsEnough(vault, user, -burned)) return refuse(Words.leaderWithdrawal)
+  if (vault.alwaysCloseOnWithdraw) closePart(venue, account, burned, vault.totalShares)
   if (!moveUsd(venue, account, depositor, amount)) return refuse(Words.insufficientWithdrawal)
   const basis = owned.basis * burned / owned.shares
   vault.shares.set(user, {

@@ -7,6 +7,7 @@ import { unstakingTime } from "./AccountActions.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { printUsd } from "./Assets.ts"
 import { twapHistory } from "./Orders.ts"
+import * as Reserves from "./Reserves.ts"
 import { findAccount, type TradingAccount } from "./TradingState.ts"
 import { vaultEquity } from "./Transfers.ts"
 import { type Venue, zeroHash } from "./Venue.ts"
@@ -103,7 +104,7 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
 /** Functions that make the responses to queries whose only parameter is `user`. */
 const answers = {
   approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
-  borrowLendUserState: () => ({ tokenToState: [], health: "healthy", healthFactor: null }),
+  borrowLendUserState: ({ trader }: View) => Reserves.lendingUserState(trader),
   delegations: ({ account }: View) =>
     [...account.delegations].flatMap(([validator, { lockedUntil, wei }]) =>
       wei === 0n ? [] : [{ validator, amount: amount(wei), lockedUntilTimestamp: lockedUntil }]

@@ -6,7 +6,7 @@ import { type ActionType, legCount, MultiSig, type SentAction, SignedEnvelope } 
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Operation from "@trigate/domain/operations/Operation"
-import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
+import { type ActionOf, actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -26,6 +26,7 @@ import { actor, done, refuse, toVenueTime } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, ActionResponse, Handler } from "./AccountActions.ts"
 import { printUsd } from "./Assets.ts"
 import * as Orders from "./Orders.ts"
+import * as Reserves from "./Reserves.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import { findAccount } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
@@ -43,8 +44,13 @@ const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): Action
 
 const ofTwap = (type: string, status: Orders.TwapStatus): ActionDecision => Result.succeed({ type, data: { status } })
 
+/** The volume in whole dollars that an account needs for a scheduled cancellation. */
+const scheduledCancelVolume = 1_000_000
+
 const scheduleCancel: Handler<"scheduleCancel"> = (context, { time }) => {
   const account = actor(context)
+  const untraded = AccountActions.volumeRefusal(account, "set scheduled cancel time", scheduledCancelVolume)
+  if (untraded !== undefined) return refuse(untraded)
   if (time === undefined || time === null) {
     account.cancelAt = undefined
     return done
@@ -65,32 +71,26 @@ const spotUser: Handler<"spotUser"> = (context, action) =>
     : AccountActions.toggleDusting(context, action.toggleSpotDusting.optOut)
 
 const agentSendAsset: Handler<"agentSendAsset"> = (context, action) =>
-  action.destination.toLowerCase() === context.user
+  action.destination.toLowerCase() === context.user ||
+    AccountActions.findSubAccount(context, action.destination) !== undefined
     ? Transfers.sendAsset(context, action)
-    : refuse(Words.insufficientTransfer)
+    : refuse(Words.agentDestination)
 
 /** Decodes an action of one type, or returns why the sandbox refuses it. */
 type Reader = StrictDecoder.StrictDecoder<Executable>
 
-/**
- * Makes the reader of an action. `schema` declares the members that `handler` reads; `declared` declares all members of
- * the action, if the handler does not read all of them.
- */
+/** Makes the reader of an action. `schema` declares the members that `handler` reads. */
 const reader = <S extends Operation.AnyCodec>(
   schema: S,
-  handler: (context: ActionContext, action: S["Type"]) => ActionDecision,
-  declared: Operation.AnyCodec = schema
+  handler: (context: ActionContext, action: S["Type"]) => ActionDecision
 ): Reader => {
-  const decode = StrictDecoder.make(schema, declared)
+  const decode = StrictDecoder.make(schema)
   return (action) => Result.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
 
 /** Makes the entry of an action whose handler reads all its members. */
 const play = <Type extends ActionType>(type: Type, handler: Handler<Type>) =>
   [type, reader(actionSchemas[type], handler)] as const
-
-/** `vaultModify` without the setting `alwaysCloseOnWithdraw`, of which `null` means no change. */
-const VaultModify = Schema.Struct({ ...actionSchemas.vaultModify.fields, alwaysCloseOnWithdraw: Schema.Null })
 
 /**
  * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
@@ -99,6 +99,35 @@ const VaultModify = Schema.Struct({ ...actionSchemas.vaultModify.fields, alwaysC
 const WireTokenDelegate = actionSchemas.tokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
+
+/** Makes the entry of an action that only accounts with a right can send that no account of the sandbox has. */
+const decline = <Type extends ActionType>(
+  type: Type,
+  refusal: (context: ActionContext, action: ActionOf<Type>) => string
+) => play(type, (context, action) => refuse(refusal(context, action)))
+
+const isValidator = ({ identity, user }: ActionContext): boolean => identity.validators.has(user)
+
+/** The actions of deployers and validators, which the venue refuses for every account of the sandbox. */
+const declined = [
+  decline("perpDeploy", () => Words.notDeployer("perp")),
+  decline("spotDeploy", () => Words.notDeployer("spot")),
+  decline("outcomeDeploy", () => Words.notOutcomeDeployer),
+  decline(
+    "activateOutcomeDeployer",
+    (_, action) => "activate" in action ? Words.insufficientStake : Words.notOutcomeDeployer
+  ),
+  // no outcome can be traded
+  decline(
+    "userOutcome",
+    (_, action) => "splitOutcome" in action || "mergeOutcome" in action ? Words.invalidOutcome : Words.invalidQuestion
+  ),
+  decline("finalizeEvmContract", () => Words.noEvmContract),
+  decline("authorizeAqav2Role", () => Words.insufficientStake),
+  decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal),
+  decline("CValidatorAction", (context) => isValidator(context) ? Words.fixedValidators : Words.unknownValidator),
+  decline("validatorL1Stream", (context) => isValidator(context) ? Words.fixedValidators : Words.unknownValidator)
+] as const
 
 const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("order", (context, action) => ofLegs("order", Orders.placeAll(context, action))),
@@ -125,27 +154,21 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("convertToMultiSigUser", AccountActions.convertToMultiSig),
   play("linkStakingUser", AccountActions.linkStaking),
   play("stakingLinkDisableTradingUser", AccountActions.unlinkStaking),
-  play(
-    "userDexAbstraction",
-    (context, { enabled, user }) => AccountActions.switchAbstraction(context, "dexAbstraction", enabled, user)
-  ),
+  play("userDexAbstraction", (context, action) => AccountActions.switchAbstraction(context, "dexAbstraction", action)),
   play(
     "userPortfolioMargin",
-    (context, { enabled, user }) => AccountActions.switchAbstraction(context, "portfolioMargin", enabled, user)
+    (context, action) => AccountActions.switchAbstraction(context, "portfolioMargin", action)
   ),
-  play(
-    "userSetAbstraction",
-    (context, { abstraction, user }) => AccountActions.setAbstraction(context, abstraction, user)
-  ),
-  play("agentEnableDexAbstraction", (context) => AccountActions.switchAbstraction(context, "dexAbstraction")),
+  play("userSetAbstraction", AccountActions.setAbstraction),
+  play("agentEnableDexAbstraction", (context) => AccountActions.setAgentAbstraction(context, "dexAbstraction")),
   play("agentSendAsset", agentSendAsset),
-  play("agentSetAbstraction", (context, { abstraction }) => AccountActions.setAbstraction(context, abstraction)),
+  play("agentSetAbstraction", (context, { abstraction }) => AccountActions.setAgentAbstraction(context, abstraction)),
   play("createSubAccount", AccountActions.create),
   play("subAccountModify", AccountActions.rename),
   play("subAccountTransfer", AccountActions.transfer),
   play("subAccountSpotTransfer", AccountActions.spotTransfer),
   play("createVault", Transfers.create),
-  ["vaultModify", reader(VaultModify, Transfers.modify, actionSchemas.vaultModify)],
+  play("vaultModify", Transfers.modify),
   play("vaultTransfer", Transfers.transfer),
   play("vaultDistribute", Transfers.distribute),
   play("registerReferrer", AccountActions.registerReferrer),
@@ -156,8 +179,15 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("spotUser", spotUser),
   ["tokenDelegate", reader(WireTokenDelegate, AccountActions.delegate)],
   play("CSignerAction", AccountActions.setJailed),
-  play("evmUserModify", AccountActions.selectBlocks)
+  play("evmUserModify", AccountActions.selectBlocks),
+  play("sendToEvmWithData", Transfers.sendToEvm),
+  play("borrowLend", Reserves.borrowLend),
+  play("gossipPriorityBid", Reserves.bid),
+  ...declined
 ])
+
+/** The types of actions that are decoded, and refused for every account. */
+export const declinedTypes: ReadonlySet<string> = new Set(declined.map(([type]) => type))
 
 /** The types of actions that this module executes. */
 export const decodedTypes: ReadonlySet<string> = new Set(readers.keys())

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { type CandleMarket, findMarket } from "./Assets.ts"
+import * as Reserves from "./Reserves.ts"
 import { findAccount } from "./TradingState.ts"
 import { vaultDetails, vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
@@ -61,14 +62,14 @@ const nothing = (): ReadonlyArray<never> => []
 const answers = {
   spotMetaAndAssetCtxs: VenueMarkets.spotMetaAndContexts,
   exchangeStatus: ({ now }: VenueState.InfoView) => ({ time: now, specialStatuses: null }),
-  perpDeployAuctionStatus: VenueMarkets.deployAuction,
+  perpDeployAuctionStatus: Reserves.deployAuction,
   predictedFundings: VenueMarkets.predictedFundings,
   validatorSummaries: ({ venue }: VenueState.InfoView) => VenueAccounts.validators(venue),
   vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
-  allBorrowLendReserveStates: VenueMarkets.lendingReserves,
-  gossipPriorityAuctionStatus: VenueMarkets.gossipAuctions,
+  allBorrowLendReserveStates: ({ trading }: VenueState.InfoView) => Reserves.lendingReserves(trading.state),
+  gossipPriorityAuctionStatus: Reserves.gossipAuctions,
   maxMarketOrderNtls: () => VenueMarkets.marketOrderLimits,
-  spotPairDeployAuctionStatus: VenueMarkets.spotDeployAuction,
+  spotPairDeployAuctionStatus: Reserves.spotDeployAuction,
   usdcRouting: () => ({ depositRoute: "bridge", withdrawalRoute: "bridge" }),
   // these lists are empty, because the sandbox plays nothing that would be in them
   gossipRootIps: nothing,
@@ -151,14 +152,14 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
     case "perpAnnotation":
       return findMarket(listing.markets, read.coin) === undefined ? undefined : null
     case "borrowLendReserveState":
-      return VenueMarkets.lendingReserve(read.token)
+      return Reserves.lendingReserve(listing.trading.state, read.token)
     case "outcomeDeployerLimits":
       // no account deploys outcomes in the sandbox
       return undefined
     case "settledOutcome":
       return null
     case "spotDeployState":
-      return { states: [], gasAuction: VenueMarkets.spotDeployAuction(listing) }
+      return { states: [], gasAuction: Reserves.spotDeployAuction(listing) }
     case "tokenDetails":
       return VenueMarkets.tokenDetails(listing, read.tokenId)
     case "batchClearinghouseStates":

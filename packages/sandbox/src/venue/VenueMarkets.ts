@@ -4,13 +4,12 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { bars, dayStatistics, priceAt } from "./CandleBars.ts"
+import { dayStatistics, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
 import { fundingRate, makeBook, markPrice } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
-const minute = 60_000
-const hour = 60 * minute
+const hour = 3_600_000
 
 /** Returns the coins that have been listed, including delisted ones. */
 const listedIn = ({ markets, now }: Listing): ReadonlyArray<Assets.CandleMarket> =>
@@ -32,7 +31,8 @@ const dexes = (listing: Listing): ReadonlyArray<string> =>
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) => {
-  const { before, lots, price } = dayStatistics(seed, market, now)
+  const { before, lots: generated, price } = dayStatistics(seed, market, now)
+  const lots = generated + MarketReads.tradedLots(trading, market.coin, now)
   const asset = trading.listing.byCoin.get(market.coin)
   const printed = asset === undefined
     ? Assets.printPrice(market, price)
@@ -54,8 +54,9 @@ const printTime = (time: number): string =>
 const listedPerpetual = (market: Assets.CandleMarket, now: number) => ({
   szDecimals: market.sizeDecimals,
   name: market.coin,
-  maxLeverage: Assets.maxLeverage,
-  marginTableId: Assets.maxLeverage,
+  maxLeverage: Assets.findMaxLeverage(market),
+  // a table below 50 is named after its only tier
+  marginTableId: Assets.findMaxLeverage(market),
   ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
   ...(isTraded(market) ? {} : { isDelisted: true }),
   ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
@@ -69,10 +70,10 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [[Assets.maxLeverage, {
-      description: "",
-      marginTiers: [{ lowerBound: "0.0", maxLeverage: Assets.maxLeverage }]
-    }]],
+    marginTables: [...new Set(listed.map(Assets.findMaxLeverage))].toSorted((a, b) => a - b).map((maxLeverage) => [
+      maxLeverage,
+      { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }
+    ]),
     collateralToken: 0
   }
 }
@@ -102,11 +103,13 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
   const { trading } = view
   const asset = trading.listing.byCoin.get(market.coin)
   const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
+  const hasMid = asset === undefined || bid !== undefined && ask !== undefined
   return {
     ...known,
+    midPx: hasMid ? known.midPx : null,
     funding: fundingRate,
-    openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.openInterest(trading, asset)),
-    premium: "0.0",
+    openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.totalInterest(trading, asset)),
+    premium: hasMid ? "0.0" : null,
     oraclePx: known.markPx,
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
@@ -266,81 +269,8 @@ export const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> 
     return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
   })
 
-/**
- * Duration of an auction for the right to deploy a perpetual or a spot pair, in seconds. When an auction ends, the next
- * one begins.
- */
-const auctionSeconds = 111_600
-
-/** The price at the end of every such auction, in HYPE. */
-const lowestGas = 500
-
-/**
- * Returns the status of an auction without bidders: the price falls linearly from an initial price, which depends on
- * the auction's number, to the lowest price.
- */
-const auction = (now: number, durationSeconds: number, lowest: number, initial: (index: number) => number) => {
-  const seconds = now / 1_000
-  const index = Math.floor(seconds / durationSeconds)
-  const start = initial(index)
-  const passed = seconds / durationSeconds - index
-  return {
-    startTimeSeconds: index * durationSeconds,
-    durationSeconds,
-    startGas: start.toFixed(8),
-    currentGas: (start - (start - lowest) * passed).toFixed(8),
-    endGas: null
-  }
-}
-
-/** Returns the status of the auction for the right to deploy. The initial price depends on the seed. */
-const makeDeployAuction = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
-  auction(
-    now,
-    auctionSeconds,
-    lowestGas,
-    (index) => lowestGas * (1 + 3 * Random.fraction(Random.series(seed, `auction/${name}`), index))
-  )
-
-/** Returns the response to the query `perpDeployAuctionStatus`. */
-export const deployAuction = makeDeployAuction("perp")
-
-/** Returns the response to the query `spotPairDeployAuctionStatus`. */
-export const spotDeployAuction = makeDeployAuction("spot")
-
-/** The number of auctions for gossip priority, their duration in seconds, and their lowest price in HYPE. */
-const gossip = { slots: 5, seconds: 180, lowest: 0.1 }
-
-/**
- * Returns the response to the query `gossipPriorityAuctionStatus`: no previous winners, and the current auctions, which
- * start at ten times the lowest price.
- */
-export const gossipAuctions = ({ now }: Listing) => {
-  const { lowest, seconds, slots } = gossip
-  const status = auction(now, seconds, lowest, () => 10 * lowest)
-  return [Array.from({ length: slots }, () => null), Array.from({ length: slots }, () => status)]
-}
-
 /** The largest value of a market order in dollars, for each maximum leverage from which it applies. */
 export const marketOrderLimits = [[1, "500000.0"], [10, "2000000.0"], [20, "5000000.0"], [25, "30000000.0"]] as const
-
-/** The reserves of lending, by token. Nothing is lent or borrowed in the sandbox, so the rates are those of no use. */
-const reserves = [[Assets.usdc, {
-  borrowYearlyRate: "0.05",
-  supplyYearlyRate: "0.0",
-  balance: "0.0",
-  utilization: "0.0",
-  oraclePx: "1.0",
-  ltv: "0.0",
-  totalSupplied: "0.0",
-  totalBorrowed: "0.0"
-}]] as const
-
-/** Returns the response to the query `allBorrowLendReserveStates`. */
-export const lendingReserves = () => reserves
-
-/** Returns the response to the query `borrowLendReserveState`; `undefined` for a token that is not lent. */
-export const lendingReserve = (token: number) => reserves.find(([index]) => index === token)?.[1]
 
 /**
  * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
@@ -366,40 +296,54 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
   const market = Assets.findMarket(markets, coin)
   if (market === undefined || market.listedAt >= now) return null
   const asset = trading.listing.byCoin.get(coin)
+  const { ask, bid } = asset === undefined || by === undefined ? {} : bestPrices(trading, asset)
   return {
     coin,
     time: now,
-    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by)
+    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by),
+    // the venue states the spread of an aggregated book
+    ...(asset === undefined || ask === undefined || bid === undefined
+      ? {}
+      : { spread: Assets.printPx(asset, ask - bid) })
   }
 }
 
 /** Maximum number of trades in a query's response. */
 const listedTrades = 30
 
+/** A trade of the tape, in the venue's form. The trades of one second are those of one order. */
+const printTrade = (
+  { seed, trading }: InfoView,
+  market: Assets.CandleMarket,
+  { lots, number, second }: TapeTrade
+) => {
+  const name = `trade/${market.coin}/${second}`
+  const series = Random.series(seed, name)
+  const time = second * 1_000 - 1 - Random.below(series, 1, 1_000)
+  const side = Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const
+  const taker = Random.hex(seed, `${name}/taker`, 40)
+  const maker = Random.hex(seed, `${name}/${number}`, 40)
+  return {
+    coin: market.coin,
+    side,
+    px: Assets.printPrice(market, trading.path.priceAt(market, time)),
+    sz: Assets.printSize(market, lots),
+    time,
+    hash: Random.hex(seed, name, 64),
+    tid: number,
+    users: side === "B" ? [taker, maker] : [maker, taker]
+  }
+}
+
 /**
- * Returns the latest trades of a coin: the trades of accounts, and a synthetic trade at the end of each of the last ten
- * minutes.
+ * Returns the latest trades of a coin: those of accounts, and the generated ones, whose number and size are those of the
+ * candles.
  */
-export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
-  const market = Assets.findMarket(markets, coin)
+export const recentTrades = (view: InfoView, coin: string) => {
+  const market = Assets.findMarket(view.markets, coin)
   if (market === undefined) return undefined
-  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
-    T < now
-  )
-  const made = last.slice(-10).toReversed().map(({ T, c, t }) => {
-    const name = `trade/${coin}/${t}`
-    const series = Random.series(seed, name)
-    return {
-      coin,
-      side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
-      px: c,
-      sz: Assets.printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
-      time: T,
-      hash: Random.hex(seed, name, 64),
-      tid: t / minute,
-      users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
-    }
-  })
-  const traded = MarketReads.tradeRows(trading, coin).slice(0, listedTrades)
+  const made = tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
+    .map((trade) => printTrade(view, market, trade))
+  const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }

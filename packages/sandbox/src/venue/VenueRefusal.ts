@@ -134,6 +134,7 @@ export const unknownAsset = (id: number): string => `Unknown asset. asset=${id}`
 
 export const twapTooSmall = (minutes: number): string =>
   `TWAP order value too small. Min is $${10 * minutes}, which is $10 per minute.`
+export const reduceOnlyTwap = "Reduce-only TWAP order would increase position."
 export const twapDuration = (minutes: number): string => `Invalid TWAP duration: ${minutes} min(s)`
 export const unknownTwap = "TWAP was never placed, already canceled, or filled."
 
@@ -169,12 +170,26 @@ export const unknownDex = (dex: string): string => `Unknown dex ${dex}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const selfTransfer = "Cannot self-transfer"
 
+/**
+ * Refusal: the account has not traded enough for the action. `required` is in whole dollars. Recorded responses, and
+ * assertions of `@nktkas/hyperliquid` for sub-accounts and referral codes.
+ */
+export const volumeTooLow = (action: string, required: number, traded: string): string =>
+  `Cannot ${action} until enough volume traded. Required: $${required}. Traded: $${
+    cents(traded).replace(/\.?0+$/u, "")
+  }.`
+
 export const tooManySubAccounts = "Too many sub-accounts."
-/** Refusal with Trigate's own text, because the venue's text is not known. */
-export const unknownSubAccount = "Unregistered sub-account"
+export const unknownSubAccount = (sub: string, user: Address): string =>
+  `Sub-account ${sub} is not registered to ${user}`
+export const subAccountTransfer = (from: string, to: string): string =>
+  `Invalid sub-account transfer from ${from} to ${to}`
+/** Refusal: an API wallet sends funds to another user. */
+export const agentDestination = "Agent can only send asset to same user or their sub-accounts."
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidName = "Invalid name"
 
+export const vaultBalance = "Insufficient balance to create vault"
 export const smallVaultDeposit = "Vault deposits must be at least $5."
 export const emptyVault = "Cannot withdraw with zero balance in vault."
 export const vaultLockup = "Cannot withdraw during lockup period after depositing."
@@ -187,9 +202,10 @@ export const leaderShare = "Deposit causes leader share to drop below 5%."
 export const leaderWithdrawal = "Withdrawal causes leader share to drop below 5%."
 
 export const agentUsed = "Extra agent already used."
-export const tooManyAgents = "Too many extra agents."
-/** Refusal with Trigate's own text, because the venue's text is not known. */
-export const agentExpired = "Agent valid_until must not be in the past."
+export const tooManyAgents = (limit: number): string =>
+  `Too many extra agents for cumulative volume traded. Current limit is ${limit}`
+/** Refusal: the time `valid_until` is in the past, or more than 180 days in the future. */
+export const agentExpired = "Agent valid_until already expired."
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const agentIsUser = "Agent address is already a user."
 
@@ -202,7 +218,31 @@ export const referrerSet = "Referrer already set"
 export const selfReferral = "Cannot self-refer"
 export const nothingToClaim = "No rewards to claim"
 export const insufficientStaking = "Insufficient staking balance available"
+/** The tests of `@nktkas/hyperliquid` assert the words before the colon. The rest is Trigate's own text. */
+export const stakingLink = (why: string): string => `Staking link error: ${why}`
+
+/** Refusal: the account cannot change from its abstraction mode to the other one. */
+export const abstractionTransition = "Abstraction transition not allowed"
+/** Refusal: the action moves funds between balances that are one. Recorded by clients. */
+export const unifiedDisabled = "Action disabled when unified account is active"
+export const portfolioMarginThreshold = "Portfolio margin requires account value of $10000 or total volume of $5000000."
+
+export const noEvmContract = "Error deploying spot: Pending EVM contract missing"
+/** The tests of `@nktkas/hyperliquid` assert the first word. */
+export const invalidOutcome = "Invalid outcome"
+export const invalidQuestion = "Invalid question"
+export const notOutcomeDeployer = "Error deploying outcome: not an outcome deployer"
 /** Refusal with Trigate's own text, because the venue's text is not known. */
-export const stakingLink = "Invalid staking link"
+export const notDeployer = (of: string): string => `Error deploying ${of}: not a deployer`
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const fixedValidators = "The validators of the sandbox do not change"
+export const liquidatorDeposit = "Insufficient funds available to deposit."
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const notLiquidator = "Only the deployer of a dex can fund its liquidator."
+export const insufficientGas = "Insufficient gas at current auction price."
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const unknownSlot = (slot: number): string => `Unknown auction slot ${slot}`
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const notLent = (operation: string, token: string): string => `Cannot ${operation} token ${token}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidSigners = "Invalid multi-sig signers"

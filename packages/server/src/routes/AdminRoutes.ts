@@ -336,7 +336,7 @@ const group = ({ snapshots, state }: Controlled) => {
       ({ member, message }) => refuse(path.length === 1 ? path : [...path, member], message)
     )
 
-  const endow = ({ positions = [], requestLimit, spot = [], usd, user }: Sandbox.Endowment) =>
+  const endow = ({ positions = [], requestLimit, spot = [], usd, user, volume }: Sandbox.Endowment) =>
     Effect.flatMap(state.snapshot, (before) =>
       Effect.gen(function*() {
         if (usd !== undefined) yield* holding(trading.depositUsd(user, usd), "usd")
@@ -346,6 +346,7 @@ const group = ({ snapshots, state }: Controlled) => {
         for (const [index, { coin, entryPx, size }] of positions.entries()) {
           yield* holding(trading.setPosition(user, coin, size, entryPx), "positions", index)
         }
+        if (volume !== undefined) yield* holding(trading.setVolume(user, volume), "volume")
         if (requestLimit !== undefined) yield* venue.limitRequests(user, requestLimit)
       }).pipe(
         // all of it or nothing
