@@ -12,7 +12,7 @@ import * as LogDelivery from "@trigate/upstream/unstable/evm/LogDelivery"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { root } from "../packages/manifest.ts"
-import { code, document, table } from "./markdown.ts"
+import { document, table } from "./markdown.ts"
 
 const firstSentence = (meaning: string): string =>
   (/^[^]*?\.(?=\s|$)/u.exec(meaning)?.[0] ?? meaning).replaceAll(/\s+/gu, " ")
@@ -87,7 +87,7 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
   const meaning = firstSentence(comment.replaceAll(/^ *\* ?/gmu, "").trim()).replace(/\.$/u, "")
     .replace(/^Maximum (?:number of )?(?:bytes of )?/u, "").replace(`: ${limit}`, "")
     .replaceAll(/\{@link ([^}]+)\}/gu, "`$1`")
-  return [meaning, limit, code(`packages/${file}.ts`)]
+  return [meaning, limit]
 }
 
 /** The document. */
@@ -95,7 +95,7 @@ export const limitsText = document(
   "Limits",
   "These bounds are fixed. Others: [settings](configuration.md#limits), [the venue](upstreams.md#rate-limit),\n" +
     "[streams](streams.md#limits).",
-  table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit)),
+  table(["Bounds", "At most"], fixedLimits.map(fixedLimit)),
   `With default settings, others can fill ${
     Math.ceil(retained / 1_048_576)
   } MiB, and the process takes at most 1.5 GiB\n` +

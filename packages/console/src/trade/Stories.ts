@@ -177,7 +177,7 @@ const socket = Effect.gen(function*() {
   yield* until(() => arrived() === made.length)
   const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
   const doubled = received.length - new Set(received).size
-  say("The gateway has reconnected, read what it missed, and sent the fills as one continuous stream.")
+  say("The gateway has reconnected, read the missed events, and sent the fills as one continuous stream.")
   yield* Effect.promise(Orders.readAgain)
   end(
     `${arrived()} of ${made.length} fills`,
