@@ -6,7 +6,7 @@ import type { Address } from "@trigate/domain/encoding/Encoding"
 import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as NonceSource from "@trigate/signing/NonceSource"
-import type * as Signing from "@trigate/signing/Orders"
+import * as Signing from "@trigate/signing/Orders"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Cause from "effect/Cause"
@@ -189,7 +189,13 @@ const makeOrders = (
   const signer = makeSigner(options)
   let network = options.network
   const service = Effect.gen(function*() {
-    network ??= (yield* health.ready()).network
+    if (network === undefined) {
+      const ready = yield* Effect.mapError(
+        health.ready(),
+        (error) => new Signing.NotSent({ reason: unwrapReason(error) })
+      )
+      network = ready.network
+    }
     return yield* Orders.make({ exchange, info }).pipe(
       Effect.provideService(VenueProfile.Venue, VenueProfile.resolve(network)),
       Effect.provideService(NonceSource.NonceSource, nonces),

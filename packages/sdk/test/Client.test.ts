@@ -113,7 +113,10 @@ describe("errors", () => {
 
   it.live("name a gateway that does not respond", () =>
     Effect.promise(async () => {
-      const trigate = createClient({ baseUrl: "http://127.0.0.1:9" })
+      const trigate = createClient({ baseUrl: "http://127.0.0.1:9", privateKey: trader.privateKey })
+      const placed = await rejection(trigate.orders.place(market))
+      assert(isError(placed, "NotSent"))
+      assert.strictEqual(placed.reason._tag, "UpstreamUnavailable")
       const error = await rejection(trigate.info.allMids())
       const tags: ReadonlyArray<ClientError["_tag"]> = ["UpstreamUnavailable"]
       assert.isTrue(tags.some((tag) => isError(error, tag)))
