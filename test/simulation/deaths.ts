@@ -127,7 +127,7 @@ export const make = ({ address, signCancel }: Account): Scenario<Fault> => ({
         at >= 0 && outcomes[at] !== "unknown"
       )
       if (order.some((at, index) => at < (order[index - 1] ?? 0))) {
-        violations.push(`${name}: sent in the order ${order}`)
+        violations.push(`${name}: sent in the order ${order.join()}`)
       }
     }
     return { violations, reached } satisfies Findings

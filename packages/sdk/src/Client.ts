@@ -6,14 +6,17 @@ import type { Address } from "@trigate/domain/encoding/Encoding"
 import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as NonceSource from "@trigate/signing/NonceSource"
-import type * as Signing from "@trigate/signing/Orders"
+import * as Signing from "@trigate/signing/Orders"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Predicate from "effect/Predicate"
@@ -30,6 +33,11 @@ export interface Options {
   readonly key?: string | undefined
   /** The endpoint key of the gateway's node routes. Default: the gateway's own routes. */
   readonly endpointKey?: string | undefined
+  /**
+   * The maximum time until a response begins. Then a read fails with `UpstreamUnavailable`; an action may have been
+   * executed, and its outcome is determined as after a lost response. Default: 60 seconds.
+   */
+  readonly timeout?: Duration.Input | undefined
 }
 
 /** The key that signs, and the network for which it signs. */
@@ -66,7 +74,7 @@ export interface Client
   readonly streams: PromisedGroup<Streams.Methods>
   /** The streams of the EVM chains: blocks, logs and receipts. */
   readonly evmStreams: { readonly [Chain in "evm" | "layer2"]: PromisedGroup<EvmStreams.Methods> }
-  /** Ends all streams, and interrupts the calls that still run. */
+  /** Ends all streams. */
   readonly close: () => Promise<void>
 }
 
@@ -181,7 +189,13 @@ const makeOrders = (
   const signer = makeSigner(options)
   let network = options.network
   const service = Effect.gen(function*() {
-    network ??= (yield* health.ready()).network
+    if (network === undefined) {
+      const ready = yield* Effect.mapError(
+        health.ready(),
+        (error) => new Signing.NotSent({ reason: unwrapReason(error) })
+      )
+      network = ready.network
+    }
     return yield* Orders.make({ exchange, info }).pipe(
       Effect.provideService(VenueProfile.Venue, VenueProfile.resolve(network)),
       Effect.provideService(NonceSource.NonceSource, nonces),
@@ -205,11 +219,26 @@ const makeOrders = (
   }
 }
 
+/** Provides the fetch client with a maximum time until a response begins. */
+const layerHttp = (timeout: Duration.Input): Layer.Layer<HttpClient.HttpClient> =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.map(
+      HttpClient.HttpClient,
+      HttpClient.transform((sending, request) =>
+        Effect.timeoutOrElse(sending, {
+          duration: timeout,
+          orElse: () => new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+        })
+      )
+    )
+  ).pipe(Layer.provide(FetchHttpClient.layer))
+
 /**
  * Makes a client of a gateway. With a `privateKey` or a `wallet`, it also places orders. Sends nothing yet.
  *
- * Calls return promises, and reject with the error classes of the gateway. They have no deadline. Streams are async
- * iterables, which reconnect by themselves. After a lost response, calls of `orders` determine the outcome; they reject
+ * Calls return promises, and reject with the error classes of the gateway. Streams are async iterables, which reconnect
+ * by themselves. After a lost response, calls of `orders` determine the outcome; they reject
  * with `StillUnknown` if that is not possible.
  *
  * @since 0.1.0
@@ -232,14 +261,14 @@ const makeOrders = (
 export function createClient(options: SigningOptions): SigningClient
 export function createClient(options: Options): Client
 export function createClient(options: Options | SigningOptions): Client | SigningClient {
-  const { baseUrl, endpointKey, key } = options
+  const { baseUrl, endpointKey, key, timeout = "60 seconds" } = options
   const connection = {
     baseUrl,
     ...(endpointKey === undefined ? {} : { endpointKey: Redacted.make(endpointKey) }),
     ...(key === undefined ? {} : { key: Redacted.make(key) })
   }
   const runtime = ManagedRuntime.make(Layer.mergeAll(
-    Layer.provide(GatewayClient.layer(connection), FetchHttpClient.layer),
+    Layer.provide(GatewayClient.layer(connection), layerHttp(timeout)),
     Streams.layerWebSocket(connection),
     EvmStreams.layerWebSocket(connection),
     NonceSource.layerMemory()

@@ -5,6 +5,7 @@ import { createClient, isError } from "@trigate/sdk"
 import type { ClientError, SigningClient } from "@trigate/sdk"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
+import { createServer } from "node:http"
 
 const limit = { coin: "ETH", side: "buy", sizeInBase: "0.2", priceInQuote: "1100.5" } as const
 const market = { coin: "ETH", side: "buy", sizeInBase: "0.05" } as const
@@ -112,12 +113,33 @@ describe("errors", () => {
 
   it.live("name a gateway that does not respond", () =>
     Effect.promise(async () => {
-      const trigate = createClient({ baseUrl: "http://127.0.0.1:9" })
+      const trigate = createClient({ baseUrl: "http://127.0.0.1:9", privateKey: trader.privateKey })
+      const placed = await rejection(trigate.orders.place(market))
+      assert(isError(placed, "NotSent"))
+      assert.strictEqual(placed.reason._tag, "UpstreamUnavailable")
       const error = await rejection(trigate.info.allMids())
       const tags: ReadonlyArray<ClientError["_tag"]> = ["UpstreamUnavailable"]
       assert.isTrue(tags.some((tag) => isError(error, tag)))
     }))
 })
+
+it.live("a gateway that does not respond in time leaves the outcome of an action open, and no other", () =>
+  Effect.gen(function*() {
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => createServer(() => {})),
+      (server) => Effect.sync(() => server.closeAllConnections())
+    )
+    yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+    const address = server.address()
+    assert(typeof address === "object" && address !== null)
+    const client = createClient({ baseUrl: `http://127.0.0.1:${address.port}`, timeout: 20 })
+    yield* Effect.promise(async () => {
+      assert.isTrue(isError(await rejection(client.info.allMids()), "UpstreamUnavailable"))
+      const signature = { r: "0x1", s: "0x2", v: 27 } as const
+      const action = { type: "noop" } as const
+      assert.isTrue(isError(await rejection(client.exchange.submit({ action, nonce: 1, signature })), "OutcomeUnknown"))
+    })
+  }))
 
 it.live("close ends the streams", () =>
   withClient(async (trigate) => {

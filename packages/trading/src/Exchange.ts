@@ -220,6 +220,26 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): LoggedAction.Set
   }
 }
 
+/** Returns the usual cause of a rejection that the venue's text does not name. */
+const usualCause = (
+  { signer }: Pick<Admitted, "signer">,
+  rejection: ActionRejected | Action.ExchangeFailure
+): ReadonlyArray<string> => {
+  if (rejection._tag !== "ActionRejected" || signer === undefined) return []
+  switch (rejection.reason) {
+    case "UnknownSigner":
+      return [
+        `If ${signer} is an API wallet, it has expired, or a newer one of the same name has replaced it: approve a new one`
+      ]
+    case "NonceTooLow":
+      return [
+        `The key of ${signer} has used a hundred higher nonces, perhaps in another program: give each program an API wallet of its own, or let all take their nonces from POST /nonces`
+      ]
+    default:
+      return []
+  }
+}
+
 /** The services from which an `Exchange` is made. */
 export interface Parts {
   readonly admission: Admission["Service"]
@@ -281,13 +301,13 @@ export const make = ({ admission, changed = () => Effect.void, guard, log, send 
   }
 
   /**
-   * Logs and returns the mistakes in the body of a rejected action; returns an empty list if the action was accepted.
+   * Logs and returns the mistakes in the body of a rejected action, and the usual cause of the rejection; returns an empty
+   * list if the action was accepted.
    */
-  const logSentences = (
-    admitted: Admitted,
-    outcome: Result.Result<unknown, unknown>
-  ): Effect.Effect<ReadonlyArray<string>> => {
-    const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
+  const logSentences = (admitted: Admitted, outcome: SendOutcome): Effect.Effect<ReadonlyArray<string>> => {
+    const sentences = Result.isFailure(outcome)
+      ? [...admitted.sentences(), ...usualCause(admitted, outcome.failure)]
+      : []
     return sentences.length === 0 ? Exit.succeed(sentences) : Effect.as(
       Effect.logWarning(`The venue refused ${Encoding.printable(admitted.actionType)}: ${sentences.join("; ")}`),
       sentences
