@@ -6,7 +6,7 @@ import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
 import * as Info from "@trigate/client/Info"
 import { type AnySignedAction, resendAdvice } from "@trigate/domain/actions/Action"
-import { ActionEntry, type ActionResult, requireAll } from "@trigate/domain/actions/ActionOutcome"
+import { ActionEntry, type ActionResult, Cloid, requireAll } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, printable, stringify } from "@trigate/domain/encoding/Encoding"
 import { OutcomeUnknown, UnknownAsset } from "@trigate/domain/errors/GatewayError"
 import { closestWord } from "@trigate/domain/errors/Problem"
@@ -137,6 +137,20 @@ const confirm = Effect.gen(function*() {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* new Declined()
 }).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
+const decodeOrders = Schema.decodeUnknownOption(Schema.Struct({
+  action: Schema.Struct({ orders: Schema.Array(Schema.Struct({ c: Cloid })) })
+}))
+
+/** Prints the command that shows the outcome of an order with a client order ID. */
+const printLookup = (body: AnySignedAction): Effect.Effect<void> =>
+  Option.match(decodeOrders(body), {
+    onNone: () => Effect.void,
+    onSome: ({ action: { orders: [order] } }) =>
+      order === undefined
+        ? Effect.void
+        : Console.error(`The gateway looks up the outcome; to see it: trigate actions show ${order.c}`)
+  })
+
 /**
  * Sends an action once. If the outcome remains unknown, for example after an interruption, prints the signer, the nonce
  * and the bytes.
@@ -154,7 +168,7 @@ export const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { 
       duration: GatewayAccess.maxWait,
       orElse: () => unknown("gateway", `The gateway did not respond within ${GatewayAccess.maxWait / 1000} seconds`)
     }),
-    Effect.tapErrorTag("OutcomeUnknown", () => printBytes),
+    Effect.tapErrorTag("OutcomeUnknown", () => Effect.andThen(printBytes, printLookup(body))),
     Effect.onInterrupt(() =>
       Effect.andThen(printBytes, Report.error(unknown("gateway", "Interrupted while the action was in flight")))
     )

@@ -255,6 +255,28 @@ layer(sandbox)("orders in a sandbox", (it) => {
       yield* trigate("order sell 0.01 BTC --reduce-only")
     }))
 
+  it.effect("a lost reply leads to the outcome, which the cloid finds", () =>
+    Effect.gen(function*() {
+      yield* tick
+      const url = yield* Url
+      const lostCloid = `0x${"cd".repeat(16)}`
+      const show = `actions show ${lostCloid}`
+      yield* post(`${url}/admin/sandbox/faults`, `{"lostReplies":1}`)
+      const lost = yield* trigate(`order buy 0.05 ETH --cloid ${lostCloid}`)
+      yield* post(`${url}/admin/sandbox/faults`, `{"lostReplies":0}`)
+      assert.strictEqual(lost.code, 7)
+      assert.include(lost.stderr, `\nThe gateway looks up the outcome; to see it: trigate ${show}\n`)
+      // the gateway looks an action up after a second
+      yield* tick
+      yield* tick
+      const { stdout } = yield* trigate(show)
+      assert.match(
+        stdout,
+        /^0x[0-9a-f]+: accepted\n {2}signer 0xf39f\w+, nonce \d+\n {2}determined by orderStatus\n {2}leg 1: order \d+ is filled: 0\.05 at [\d.]+\n$/u
+      )
+      yield* trigate("order sell 0.05 ETH --reduce-only")
+    }))
+
   it.effect("a key comes from a file too, never from the command line", () =>
     Effect.gen(function*() {
       const file = yield* fileWith(agent.privateKey)

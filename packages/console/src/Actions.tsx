@@ -121,7 +121,12 @@ export const Actions = () => {
         : "failure" in last
         ? <p class="bad" role="alert">{last.failure}</p>
         : last.value.length === 0
-        ? <p class="muted">None: the outcome of every action is known.</p>
+        ? (
+          <>
+            <p class="muted">None: the outcome of every action is known.</p>
+            <p class="muted">An action whose response is lost appears here until its outcome is known.</p>
+          </>
+        )
         : (
           <Grid
             label="Actions"

@@ -280,7 +280,7 @@ const RefusalItem = ({ actionType, caller, time, violation }: GuardRefusal) => (
     <time dateTime={Table.iso(time)}>{Table.instant(time)}{Table.clock(time).slice(5, 8)}</time>
     <strong>{ruleTitles.get(violation.rule) ?? violation.rule}</strong>
     <div>
-      {groupDigits(violation.message)}
+      {groupDigits(Table.plain(violation.message))}
       <div class="muted">
         <code>{actionType}</code> {callerText(caller)}
         {violation.policy === undefined ? "" : `, policy ${violation.policy}`}

@@ -5,7 +5,7 @@ import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
-import { Facts, formTexts, Grid } from "./Table.tsx"
+import { Facts, formTexts, Grid, plain } from "./Table.tsx"
 
 type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
@@ -68,7 +68,6 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
     actionType,
     diagnosis,
     differences,
-    form,
     inner = [],
     network,
     nonce,
@@ -82,13 +81,13 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
     <section class="card" aria-labelledby="verdict" aria-live="polite">
       <h2 id="verdict">Verdict</h2>
       <p class={diagnosis.verdict === "fits" ? "good" : diagnosis.mistakes.length > 0 ? "bad" : ""}>
-        {diagnosis.detail}
+        {plain(diagnosis.detail)}
       </p>
-      {unsigned === undefined ? null : <p class="bad">{unsigned}</p>}
-      {warnings.map((warning) => <p class="bad" key={warning}>{warning}</p>)}
+      {unsigned === undefined ? null : <p class="bad">{plain(unsigned)}</p>}
+      {warnings.map((warning) => <p class="bad" key={warning}>{plain(warning)}</p>)}
       <Facts
         pairs={[
-          ["Action", `${actionType} (${form})`],
+          ["Action", actionType],
           ["Network", network],
           ["Scheme", scheme],
           ["Recovered signer", outer?.signer],

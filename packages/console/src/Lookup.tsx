@@ -105,6 +105,10 @@ export const Lookup = () => {
           </label>
           <button type="submit">Look up</button>
         </form>
+        <p class="muted">
+          A transaction shows its status, its logs and its fee, also the part for layer 1; a jetton its name, supply and
+          metadata.
+        </p>
       </section>
       {now === undefined
         ? null

@@ -339,8 +339,6 @@ const Tiles = () => {
           note={`${Table.count(Live.growth("trigate_upstream_weight_saved_total"))} saved`}
         />
       )}
-      <Table.Tile name="WebSockets" value={Table.count(Live.sum("trigate_stream_sockets"))} />
-      <Table.Tile name="Deliveries" value={perSecond(Live.growth("trigate_stream_deliveries_total"))} />
       <Table.Tile name="Up for" value={started === 0 ? "–" : Table.age(started * 1000)} />
       <Table.Tile name="Version" value={build?.labels["version"] ?? "–"} />
     </dl>
@@ -408,7 +406,7 @@ export const Overview = () => (
     <section class="card" aria-labelledby="now-title">
       <h2 id="now-title">The last minute</h2>
       <Tiles />
-      <p class="muted">The requests of this page are not counted.</p>
+      <p class="muted">Requests to health and admin routes are not counted.</p>
     </section>
     <div class="pair">
       <Table.Table

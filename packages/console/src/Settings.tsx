@@ -3,7 +3,7 @@ import type { SettingValue } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect, useState } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
-import { Table } from "./Table.tsx"
+import { plain, Table } from "./Table.tsx"
 
 type Found = Gateway.CallResult<ReadonlyArray<SettingValue>>
 
@@ -42,13 +42,13 @@ export const Settings = () => {
             cells: [
               <code key="name">{setting.name}</code>,
               setting.source === undefined
-                ? <div key="value" class="long muted">{setting.default}</div>
+                ? <div key="value" class="long muted">{plain(setting.default)}</div>
                 : setting.isSecret
                 ? <span key="value" class="muted">set, hidden</span>
                 : <code key="value">{setting.value}</code>,
               setting.source ?? "default",
               <div key="meaning" class="long">
-                {setting.meaning}
+                {plain(setting.meaning)}
                 {setting.needsRestart ? " (a change needs a restart)" : ""}
               </div>
             ]

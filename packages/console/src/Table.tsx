@@ -26,6 +26,10 @@ export const count = (value: number): string => decimal(Math.round(value).toStri
 /** Formats a number with a fixed number of decimals and narrow spaces between thousands. */
 export const fixed = (value: number, places = 2): string => decimal(value.toFixed(places))
 
+/** Formats a size: without a last zero, and from a million on in millions. */
+export const size = (value: number | string): string =>
+  Math.abs(Number(value)) >= 1e6 ? `${fixed(Number(value) / 1e6)} M` : decimal(String(value).replace(/\.0$/u, ""))
+
 /** Formats a number with its sign. */
 export const signed = (value: number, places = 2): string => `${value < 0 ? "" : "+"}${fixed(value, places)}`
 
@@ -51,6 +55,9 @@ export const clock = (millis: number): string => iso(millis).slice(11, 23)
 
 /** Shortens a long name to its beginning and end. */
 export const short = (text: string): string => text.length < 16 ? text : `${text.slice(0, 8)}…${text.slice(-4)}`
+
+/** Removes the backticks that mark code in a text of the gateway. */
+export const plain = (text: string): string => text.replaceAll("`", "")
 
 /** Returns the trimmed values of a submitted form, by field name. */
 export const formTexts = (event: SubmitEvent): { readonly [name: string]: string } => {

@@ -33,6 +33,15 @@ describe("the control of a served sandbox", () => {
           { latency: 0, lostReplies: 0, lostRequests: 0, rateLimited: 0, rejectedLegs: 0.5, droppedSockets: 0 },
           []
         ])
+        assert.deepStrictEqual(yield* Sandbox.startBots({ bots: 100 }), {
+          bots: 100,
+          queries: 1000,
+          requests: 10,
+          weightWithout: 9200,
+          weight: 92,
+          weightPerMinute: 1200
+        })
+        assert.deepStrictEqual((yield* Sandbox.cutSockets({ downFor: 0 })).faults, first.faults)
         const later = yield* Sandbox.advance({ advance: 600_000 })
         assert.isAtLeast(later.time - first.time, 600_000)
         yield* Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 60_000 }] })

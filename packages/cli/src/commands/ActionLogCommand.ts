@@ -7,10 +7,10 @@ import * as Connection from "@trigate/client/Connection"
 import * as Outcomes from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
 import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/Action"
-import { legRejection } from "@trigate/domain/actions/ActionOutcome"
+import { Cloid, legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { ActionId, type ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
-import { printable, stringify } from "@trigate/domain/encoding/Encoding"
+import { printable, printableLines, stringify } from "@trigate/domain/encoding/Encoding"
 import { OutcomeUnknown, unwrapReason, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { Settings } from "@trigate/server/unstable/settings/Settings"
 import * as AuditLogWriter from "@trigate/server/unstable/stores/AuditLogWriter"
@@ -34,6 +34,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
+import * as SignedSending from "../SignedSending.ts"
 import * as Target from "../Target.ts"
 
 /** The action log could not be read; the message is one line. */
@@ -55,7 +56,10 @@ class Actions extends Context.Service<Actions, {
   readonly network: Effect.Effect<string, ActionsFault>
   readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
-  /** Returns the record of an action by its whole ID; `undefined` if the log does not contain it. */
+  /**
+   * Returns the record of an action by its whole ID, or by the client order ID of one of its orders; `undefined` if the
+   * log does not contain it.
+   */
   readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
   /**
    * Determines the outcome of an action by sending it again, and describes the outcome. If the log is read from a
@@ -88,6 +92,7 @@ const formatLine = ({ body, fingerprint, ...entry }: Listed): string =>
   })
 
 const isId = Schema.is(ActionId)
+const isCloid = Schema.is(Cloid)
 
 const short = (id: string): string => id.slice(0, 12)
 
@@ -182,10 +187,12 @@ const layerDatabase = (found: Settings, place: ActionLogStore.DatabaseLocation) 
         list: Effect.mapError(log.unanswered, unreadable),
         forget,
         find: (id) =>
-          Effect.mapBoth(log.find({ id }), {
-            onFailure: unreadable,
-            onSuccess: ([found]) => found === undefined ? undefined : Exchange.recordFrom(found)
-          }),
+          Effect.all([log.find({ id }), isCloid(id) ? log.find({ cloid: id }) : Effect.succeed([])]).pipe(
+            Effect.mapBoth({
+              onFailure: unreadable,
+              onSuccess: (all) => all.flat().map(Exchange.recordFrom)[0]
+            })
+          ),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
           // also removes the entry from this log, because the gateway can use another action log
@@ -224,7 +231,13 @@ const layerGateway = (address: string) =>
           (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
         ),
         forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
-        find: (id) => asked(Effect.catchTag(Outcomes.outcome({ id }), "ActionNotFound", () => Effect.undefined)),
+        find: (id) =>
+          asked(
+            Outcomes.outcome({ id }).pipe(
+              Effect.catchTag("ActionNotFound", (error) => isCloid(id) ? Outcomes.outcome({ cloid: id }) : error),
+              Effect.catchTag("ActionNotFound", () => Effect.undefined)
+            )
+          ),
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
           if (resolution._tag === "Absent") {
@@ -309,13 +322,13 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
       ? []
       : [`  can still take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
     ...(settled === undefined ? [] : [`  determined by ${settled.by}`]),
-    ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${stringify(entry)}`)
+    ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg + 1}: ${SignedSending.describeEntry(entry)}`)
   ].join("\n")
 
 const show = Command.make("show", {
   id: Argument.String("id").pipe(
     Argument.withDescription(
-      "The full ID of any action, or the first digits of the ID of an unanswered action (see trigate actions list)"
+      "The full ID of any action, the cloid of one of its orders, or the first digits of the ID of an unanswered action (see trigate actions list)"
     )
   ),
   json: Output.booleanFlag("json", "As JSON"),
@@ -326,7 +339,7 @@ const show = Command.make("show", {
     const whole = isId(id) ? yield* find(id) : undefined
     const record = whole ?? (yield* find((yield* findEntry(id)).fingerprint))
     if (record === undefined) return yield* new ActionAbsent({ id })
-    yield* Console.log(printable(json ? stringify(record) : recordLines(record)))
+    yield* Console.log(json ? printable(stringify(record)) : printableLines(recordLines(record)))
   })).pipe(
     Command.provide((options) => actionsLayer(options)),
     Command.withDescription("Print the state of one action, without sending anything"),

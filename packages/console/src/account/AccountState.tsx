@@ -2,14 +2,7 @@
 import { signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Encoding"
-import {
-  ClearinghouseState,
-  Fill,
-  type OpenOrder,
-  Order,
-  type Position,
-  SpotClearinghouseState
-} from "@trigate/domain/info/Account"
+import { ClearinghouseState, Fill, Order, type Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
 import type { Side } from "@trigate/domain/info/Market"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,7 +17,7 @@ import { label, quote } from "../trade/Coins.ts"
 export interface AccountState {
   readonly perpetuals: ClearinghouseState
   readonly spot: SpotClearinghouseState
-  readonly orders: ReadonlyArray<OpenOrder | Order>
+  readonly orders: ReadonlyArray<Order>
   /** The account's fills, newest first. */
   readonly fills: ReadonlyArray<Fill>
   /** The time of the latest query response or stream frame that contained this state, in milliseconds since 1970. */
@@ -85,7 +78,7 @@ export const read = async (user: Address): Promise<void> => {
   const outcome = await Gateway.run(Effect.all({
     perpetuals: Info.clearinghouseState({ user }),
     spot: Info.spotClearinghouseState({ user }),
-    orders: Info.openOrders({ user }),
+    orders: Info.frontendOpenOrders({ user }),
     fills: Info.userFills({ user })
   }, { concurrency: "unbounded" }))
   accountFailure.value = "failure" in outcome ? outcome.failure : undefined
@@ -123,10 +116,13 @@ const sideName = (side: Side) => <span key="side" class={side === "B" ? "good" :
 
 const usd = (text: string): string => Table.fixed(Number(text))
 
+/** Returns the price at which an order waits: its limit price, or its trigger price. */
+export const waitingPrice = ({ isTrigger, limitPx, triggerPx }: Order): string => isTrigger ? triggerPx : limitPx
+
 /** The buttons in the rows of an account's tables. */
 export interface RowActions {
   readonly position: (position: Position) => ComponentChildren
-  readonly order: (order: OpenOrder | Order) => ComponentChildren
+  readonly order: (order: Order) => ComponentChildren
 }
 
 /** The tables of an account. Rows have buttons if `actions` is set. */
@@ -153,7 +149,7 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
         <>
           {label(position.coin)} <span class="muted">{position.leverage.value}× {position.leverage.type}</span>
         </>,
-        <span key="size" class={Table.tone(Number(position.szi))}>{Table.decimal(position.szi)}</span>,
+        <span key="size" class={Table.tone(Number(position.szi))}>{Table.size(position.szi)}</span>,
         usd(position.positionValue),
         Table.decimal(position.entryPx ?? "–"),
         <span key="pnl" class={Table.tone(Number(position.unrealizedPnl))}>
@@ -171,13 +167,14 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
       "Time (UTC)",
       "Coin",
       "Side",
+      "Type",
       "Size",
       "Price",
       "Value",
       "Order",
       ...actions === undefined ? [] : ["Cancel"]
     ],
-    text: ["Coin", "Side", "Cancel"],
+    text: ["Coin", "Side", "Type", "Cancel"],
     empty: "No open orders. An order that rests on the book appears here until it is filled or cancelled.",
     rows: orders.map((order) => ({
       key: order.oid,
@@ -185,9 +182,10 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
         Table.clock(order.timestamp).slice(0, 8),
         label(order.coin),
         sideName(order.side),
-        Table.decimal(order.sz),
-        Table.decimal(order.limitPx),
-        `${Table.fixed(Number(order.sz) * Number(order.limitPx))} ${quote(order.coin)}`,
+        order.orderType,
+        Table.size(order.sz),
+        Table.decimal(waitingPrice(order)),
+        `${Table.fixed(Number(order.sz) * Number(waitingPrice(order)))} ${quote(order.coin)}`,
         order.oid,
         ...actions === undefined ? [] : [actions.order(order)]
       ]
@@ -202,13 +200,13 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
     rows: fills.slice(0, fillsShown).map((fill) => ({
       key: fillKey(fill),
       cells: [
-        Table.clock(fill.time),
+        Table.clock(fill.time).slice(0, 8),
         label(fill.coin),
         <span key="direction" class={fill.side === "B" ? "good" : "bad"}>{fill.dir}</span>,
-        Table.decimal(fill.sz),
+        Table.size(fill.sz),
         Table.decimal(fill.px),
         `${Table.fixed(Number(fill.sz) * Number(fill.px))} ${quote(fill.coin)}`,
-        `${Table.decimal(fill.fee)} ${fill.feeToken ?? "USDC"}`,
+        `${Table.fixed(Number(fill.fee), 4)} ${fill.feeToken ?? "USDC"}`,
         <span key="pnl" class={Table.tone(Number(fill.closedPnl))}>{Table.signed(Number(fill.closedPnl))}</span>
       ]
     }))

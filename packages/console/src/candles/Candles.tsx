@@ -41,7 +41,7 @@ export const Legend = () => {
       <span class="muted">{Table.instant(t)} UTC</span>
       {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
         <span key={name}>
-          <span class="muted">{name}</span> {Table.decimal(value)}
+          <span class="muted">{name}</span> {name === "V" ? Table.size(value) : Table.decimal(value)}
         </span>
       ))}
       <span class={Number(c) < Number(o) ? "bad" : "good"}>{change(bar)}</span>

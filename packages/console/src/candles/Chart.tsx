@@ -7,7 +7,7 @@ import { barAt, type Candle, type CandleInterval, openTime } from "@trigate/doma
 import type * as Charts from "lightweight-charts"
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { current } from "../account/AccountState.tsx"
+import { current, waitingPrice } from "../account/AccountState.tsx"
 import * as Words from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 
@@ -129,9 +129,11 @@ const describeMarks = (): string => {
   const of = <A extends { readonly coin: string }>(all: ReadonlyArray<A>) => all.filter((each) => each.coin === coin)
   const count = of(fills).length
   return [
-    ...of(entries).map(({ price, size }) => `; entry of ${Words.decimal(size)} at ${Words.decimal(price)}`),
-    ...of(orders).map(({ limitPx, side, sz }) =>
-      `; order to ${side === "B" ? "buy" : "sell"} ${Words.decimal(sz)} at ${Words.decimal(limitPx)}`
+    ...of(entries).map(({ price, size }) => `; entry of ${Words.size(size)} at ${Words.decimal(price)}`),
+    ...of(orders).map((order) =>
+      `; order to ${order.side === "B" ? "buy" : "sell"} ${Words.size(order.sz)} at ${
+        Words.decimal(waitingPrice(order))
+      }`
     ),
     count === 0 ? "" : `; ${count} ${count === 1 ? "fill" : "fills"}`
   ].join("")
@@ -155,7 +157,7 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
           position: isBuy ? "belowBar" : "aboveBar",
           shape: isBuy ? "arrowUp" : "arrowDown",
           color: colour("--accent"),
-          text: sz
+          text: Words.size(sz)
         }))
       )
   )
@@ -163,13 +165,13 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
 
 /** Draws a line for each open order of the coin, and for the entry price of its position; returns the lines. */
 const drawLines = ({ prices }: Chart, coin: string): ReadonlyArray<Charts.IPriceLine> => [
-  ...marks.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
+  ...marks.value.orders.filter((order) => order.coin === coin).map((order) =>
     prices.createPriceLine({
-      price: Number(limitPx),
-      color: colour(side === "B" ? "--good" : "--bad"),
+      price: Number(waitingPrice(order)),
+      color: colour(order.side === "B" ? "--good" : "--bad"),
       lineWidth: 1,
       lineStyle: 2,
-      title: `${side === "B" ? "buy" : "sell"} ${Words.decimal(sz)}`
+      title: `${order.side === "B" ? "buy" : "sell"} ${Words.size(order.sz)}`
     })
   ),
   ...marks.value.entries.filter((entry) => entry.coin === coin).map(({ price, size }) =>
@@ -178,7 +180,7 @@ const drawLines = ({ prices }: Chart, coin: string): ReadonlyArray<Charts.IPrice
       color: colour("--accent"),
       lineWidth: 1,
       lineStyle: 0,
-      title: `entry ${Words.decimal(size)}`
+      title: `entry ${Words.size(size)}`
     })
   )
 ]

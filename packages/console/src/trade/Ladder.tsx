@@ -21,6 +21,10 @@ const cumulate = (levels: ReadonlyArray<BookLevel>) => {
   return levels.slice(0, depth.value).map(({ px, sz }) => ({ px, sz, total: total += Number(sz) }))
 }
 
+/** Formats a size with the decimals of the other sizes; from a million on in millions. */
+const formatSize = (value: number, decimals: number): string =>
+  value >= 1e6 ? Table.size(value) : Table.fixed(value, decimals)
+
 type Level = ReturnType<typeof cumulate>[number]
 
 const LevelRow = ({ level: { px, sz, total }, decimals, most, side }: {
@@ -31,8 +35,8 @@ const LevelRow = ({ level: { px, sz, total }, decimals, most, side }: {
 }) => (
   <tr class={side} style={{ backgroundSize: `${Math.round(total / most * 100)}% 100%` }} onClick={() => pick(px)}>
     <th scope="row">{Table.fixed(Number(px), decimals.price)}</th>
-    <td>{Table.fixed(Number(sz), decimals.size)}</td>
-    <td>{Table.fixed(total, decimals.size)}</td>
+    <td>{formatSize(Number(sz), decimals.size)}</td>
+    <td>{formatSize(total, decimals.size)}</td>
   </tr>
 )
 
@@ -109,7 +113,7 @@ export const Tape = () => {
                 {trades.slice(0, tapeLength).map(({ px, side, sz, tid, time }) => (
                   <tr key={`${tid} ${time}`}>
                     <th scope="row" class={side === "B" ? "good" : "bad"}>{Table.decimal(px)}</th>
-                    <td>{Table.decimal(sz)}</td>
+                    <td>{Table.size(sz)}</td>
                     <td>{Table.clock(time).slice(0, 8)}</td>
                   </tr>
                 ))}

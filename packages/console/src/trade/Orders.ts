@@ -160,14 +160,24 @@ const advise = ({ message, reason }: Extract<ActionEntry, { readonly _tag: "Reje
 }
 
 /** Describes the result of an order. */
-const describe = (entry: ActionEntry | undefined, asset?: Asset): Report => {
+const describe = (
+  entry: ActionEntry | undefined,
+  { asset, type }: Partial<Terms> & { readonly asset?: Asset } = {}
+): Report => {
   switch (entry?._tag) {
     case "Resting":
-      return { tone: "good", says: [`Order ${entry.oid} is resting on the book.`] }
+      return {
+        tone: "good",
+        says: [
+          type === "stopLoss" || type === "takeProfit"
+            ? `Order ${entry.oid} waits for its trigger price.`
+            : `Order ${entry.oid} is resting on the book.`
+        ]
+      }
     case "Filled":
       return {
         tone: "good",
-        says: [`Order ${entry.oid} is filled: ${Table.decimal(entry.totalSz)} at ${Table.decimal(entry.avgPx)}.`]
+        says: [`Order ${entry.oid} is filled: ${Table.size(entry.totalSz)} at ${Table.decimal(entry.avgPx)}.`]
       }
     case "Waiting":
       return { tone: "good", says: ["The order waits for its trigger price."] }
@@ -220,7 +230,9 @@ export const submit = async (terms: Terms, afterwards?: () => Promise<void>): Pr
   await afterwards?.()
   const lost = "value" in outcome && "cloid" in outcome.value ? await followLost(outcome.value) : undefined
   if ("failure" in outcome) report.value = fail(outcome.failure)
-  else if ("entry" in outcome.value) report.value = describe(outcome.value.entry, outcome.value.asset)
+  else if ("entry" in outcome.value) {
+    report.value = describe(outcome.value.entry, { ...terms, asset: outcome.value.asset })
+  }
   await readAgain()
   return lost
 }

@@ -129,7 +129,7 @@ const mistake = Effect.gen(function*() {
   say(`The venue refuses it: ${refusal.message}`)
   const [took, { diagnosis }] = yield* Effect.timed(Exchange.inspect(body, trader.address))
   const [first] = diagnosis.mistakes
-  say(`The inspector: ${diagnosis.detail}`)
+  say(`The inspector: ${Table.plain(diagnosis.detail)}`)
   end(
     `${diagnosis.mistakes.length} ${diagnosis.mistakes.length === 1 ? "mistake" : "mistakes"} named`,
     `in ${Table.duration(Duration.toSeconds(took))}, ${
@@ -177,7 +177,7 @@ const socket = Effect.gen(function*() {
   yield* until(() => arrived() === made.length)
   const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
   const doubled = received.length - new Set(received).size
-  say("The gateway has reconnected, read the missed events, and sent the fills as one continuous stream.")
+  say("The gateway has reconnected, read the missed fills, and sent them as one continuous stream.")
   yield* Effect.promise(Orders.readAgain)
   end(
     `${arrived()} of ${made.length} fills`,

@@ -83,6 +83,9 @@ const cost = computed(() => {
 /** The shares of the available money that buttons fill in as the size. */
 const shares = [0.1, 0.25, 0.5, 1] as const
 
+/** The share of the money that an order can use: the rest is for the fee and the slippage. */
+const usable = 0.95
+
 /** Returns the size that a share of the available money buys, truncated to the lot size. */
 const sizeFor = (share: number): string | undefined => {
   const { isReduceOnly, price, side, type } = draft.value
@@ -99,9 +102,8 @@ const sizeFor = (share: number): string | undefined => {
   const most = isReduceOnly
     ? Math.abs(Number(position?.position.szi ?? 0))
     : coin.kind === "spot"
-    ? side === "buy" ? balance(quote(coin.coin)) / at : balance(base)
-    // leaves room for the fee and the slippage
-    : Number(state.perpetuals.withdrawable) * leverage.value * 0.95 / at
+    ? side === "buy" ? balance(quote(coin.coin)) * usable / at : balance(base)
+    : Number(state.perpetuals.withdrawable) * leverage.value * usable / at
   const scale = 10 ** coin.szDecimals
   return String(Math.floor(most * share * scale) / scale)
 }

@@ -68,7 +68,9 @@ export const start = Effect.fnUntraced(function*(state: SandboxState["Service"],
   )
   const { relay } = Context.get(services, Info)
   const bot = Effect.forEach(queries, relay, { concurrency: "unbounded" })
-  yield* Effect.orDie(Effect.all(Array.from({ length: bots }, () => bot), { concurrency: "unbounded", discard: true }))
+  // a fault of the sandbox can refuse queries
+  const started = Array.from({ length: bots }, () => Effect.ignore(bot))
+  yield* Effect.all(started, { concurrency: "unbounded", discard: true })
   return {
     bots,
     queries: bots * queries.length,
