@@ -202,12 +202,16 @@ const LimitTile = ({ limit, title, unit = "", used }: {
   )
 }
 
-const PolicyUse = ({ policy: { name, openNotional, ordersPerMinute, totalNotional }, use: { notional, orders } }: {
-  readonly policy: Policy.Policy
-  readonly use: AccountUse
-}) => {
+const PolicyUse = (
+  { policy: { loss, name, openNotional, ordersPerMinute, totalNotional }, use: { losses, notional, orders } }: {
+    readonly policy: Policy.Policy
+    readonly use: AccountUse
+  }
+) => {
+  const lost = losses.find(({ since, zone }) => since === loss?.since && zone === loss.zone)
   const sums = notional.length === 0 ? [undefined] : notional
-  return openNotional === undefined && ordersPerMinute === undefined && totalNotional === undefined
+  return openNotional === undefined && ordersPerMinute === undefined && totalNotional === undefined &&
+      loss === undefined
     ? (
       <>
         <h4>{name}</h4>
@@ -237,6 +241,16 @@ const PolicyUse = ({ policy: { name, openNotional, ordersPerMinute, totalNotiona
               unit={sum?.quote}
             />
           ))}
+          {loss === undefined
+            ? null
+            : (
+              <LimitTile
+                title={`Loss since ${loss.since} (${loss.zone})`}
+                limit={loss.limit}
+                used={lost === undefined ? undefined : Math.max(0, Math.round(lost.loss * 100) / 100)}
+                unit="USDC"
+              />
+            )}
         </dl>
       </>
     )
