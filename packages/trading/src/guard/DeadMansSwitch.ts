@@ -217,7 +217,7 @@ const presenceShare = 1000 / 3
 
 const keyFor = (caller: string, name: string): string => `switch ${caller} ${name}`
 
-const unreadable = () => new SharedStoreUnreachable({ detail: "A stored switch cannot be read" })
+const unreadable = new SharedStoreUnreachable({ detail: "A stored switch cannot be read" })
 
 /** Returns why the venue would refuse the actions of a switch; `undefined` if nothing is known against them. */
 export const findFlaw = (
@@ -275,7 +275,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const read = Effect.fnUntraced(function*(key: string) {
     const found = yield* store.get(key)
     if (found === undefined) return undefined
-    return { version: found.version, document: yield* Effect.mapError(decodeDocument(found.text), unreadable) }
+    return { version: found.version, document: yield* Effect.mapError(decodeDocument(found.text), () => unreadable) }
   })
 
   /** Notes and returns the progress of a switch. */
@@ -310,7 +310,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     store.get(GuardStore.switchesKey),
     (found) =>
       Effect.map(
-        found === undefined ? Effect.succeed([]) : Effect.mapError(decodeIndex(found.text), unreadable),
+        found === undefined ? Effect.succeed([]) : Effect.mapError(decodeIndex(found.text), () => unreadable),
         (keys) => ({ version: found?.version ?? 0, keys })
       )
   )
@@ -527,6 +527,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return document.signer
   })
 
+  const isUnreadable = (error: SharedStoreUnreachable): boolean => error === unreadable
   let isAway = false
   const checkAll = Effect.gen(function*() {
     const { keys } = yield* readIndex
@@ -538,7 +539,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     }
     const listed = new Set(keys)
     for (const key of followed.keys()) if (!listed.has(key)) followed.delete(key)
-    const signers = yield* Effect.forEach(keys, check)
+    // a switch that cannot be read does not keep the others from firing
+    const signers = yield* Effect.forEach(
+      keys,
+      (key) => Effect.catchIf(check(key), isUnreadable, () => Effect.undefined)
+    )
     used.retain(new Set(signers.filter(Predicate.isNotUndefined)))
   }).pipe(
     Effect.catch(({ detail }) => {

@@ -200,7 +200,7 @@ const replicas = Effect.gen(function*() {
     const switches = yield* Scope.provide(DeadMansSwitch.make({ relay, log, store: shared }), scope)
     return { ...switches, scope }
   })
-  return { sent, store, one: yield* replica, other: yield* replica }
+  return { sent, shared, store, one: yield* replica, other: yield* replica }
 })
 
 layer(services)("the dead man's switches of two replicas", (it) => {
@@ -227,5 +227,19 @@ layer(services)("the dead man's switches of two replicas", (it) => {
         [yield* one.find("bot"), yield* other.find("bot")].map(({ state }) => state),
         ["fired", "fired"]
       )
+    }).pipe(Effect.scoped))
+
+  it.effect("fire although another switch cannot be read", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const { one, sent, shared } = yield* replicas
+      const bodies = yield* texts(cancel(1), cancel(2))
+      yield* arm(one, bodies.slice(0, 1), { name: "broken" })
+      yield* arm(one, bodies.slice(1))
+      const key = "switch local broken"
+      yield* shared.put(key, (yield* shared.get(key))?.version ?? 0, "{}")
+      assert.strictEqual((yield* Effect.flip(one.beat("broken")))._tag, "SharedStoreUnreachable")
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual(sent, nonces(bodies.slice(1)))
     }).pipe(Effect.scoped))
 })
