@@ -52,7 +52,8 @@ const document = {
     ordersPerMinute: 1_000_000,
     openNotional: huge,
     positionNotional: { BTC: huge, "*": huge },
-    totalNotional: huge
+    totalNotional: huge,
+    loss: { limit: huge, since: "00:00", zone: "UTC" }
   }]
 }
 

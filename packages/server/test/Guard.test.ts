@@ -65,6 +65,10 @@ describe("a guarded gateway", () => {
         assert.deepStrictEqual(refusalIn(answer.json), tooMuch)
         assert.strictEqual(JsonParts.at(answer.json, "account"), keys.trader.address)
         assert.strictEqual(JsonParts.at(answer.json, "type"), "urn:trigate:problem:policy-violation")
+        // the members from which the official Python SDK makes its ClientError
+        const [code, msg] = ["code", "msg"].map((name) => JsonParts.at(answer.json, name))
+        assert.strictEqual(code, 422)
+        assert.match(String(msg), /^The notional of the order is [0-9.]+ USDC; the policy allows 1000$/u)
       }
       const socket = yield* openSocket(`${url}/ws`)
       socket.send({ method: "post", id: 1, request: { type: "action", payload: Encoding.of(body).valueOrUndefined } })
