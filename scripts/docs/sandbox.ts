@@ -10,8 +10,10 @@ import { codes, table } from "./markdown.ts"
 const unplayedActions = Object.keys(actionCatalog).filter((type) => !playedTypes.has(type))
 
 const parts: { readonly [name: string]: string } = {
-  actions: `The sandbox supports all actions of the [catalog](operations.md) except ${codes(unplayedActions)}. ` +
-    "It refuses these with HTTP 422, and the text names the action. " +
+  actions:
+    `The sandbox supports all actions of the [catalog](operations.md)${
+      unplayedActions.length === 0 ? "" : ` except ${codes(unplayedActions)}`
+    }. It refuses others with HTTP 422, and the text names the action. ` +
     `No account is a deployer, and no outcome can be traded: for every account, the venue refuses ${
       codes([...declinedTypes])
     }.`,

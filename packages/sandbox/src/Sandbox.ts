@@ -131,9 +131,10 @@ const info = (state: State) =>
   })
 
 const evm = Effect.gen(function*() {
-  const { evm, seed, venue } = yield* SandboxState.SandboxState
+  const { evm, info, seed, trading, venue } = yield* SandboxState.SandboxState
   const profile = yield* VenueProfile.Venue
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
+  const clock = yield* Clock.Clock
   const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {
       const view = {
@@ -141,7 +142,12 @@ const evm = Effect.gen(function*() {
         profile,
         evm: yield* Ref.get(evm.state),
         venue: yield* Ref.get(venue.state),
-        now: yield* Clock.currentTimeMillis
+        now: yield* Clock.currentTimeMillis,
+        trading: () => {
+          const at = trading.at(Ref.getUnsafe(info.state), trading.nowAt(clock.currentTimeMillisUnsafe()))
+          trading.deliver()
+          return at
+        }
       }
       return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),

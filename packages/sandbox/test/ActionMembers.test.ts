@@ -77,6 +77,14 @@ const prepare = Effect.gen(function*() {
     scheduleCancel: [{}],
     twapOrder: [{ twap }, { twap, details: { t: { p: low, a: false }, s: null } }],
     twapCancel: [{ a: eth, t: twapId }],
+    trailingStop: [{
+      asset: 2,
+      isBuy: false,
+      sz: "1",
+      reduceOnly: true,
+      retracement: { pct: "1.5000%" },
+      activationPx: null
+    }],
     noop: [{}],
     updateLeverage: [{ asset: btc, isCross: true, leverage: 3 }],
     updateIsolatedMargin: [{ asset: 3, isBuy: true, ntli: 1_000_000 }],
@@ -165,7 +173,8 @@ const prepare = Effect.gen(function*() {
     "vaultModify allowDeposits": false,
     "vaultModify alwaysCloseOnWithdraw": true,
     "reserveRequestWeight destination": other,
-    "borrowLend amount": "5"
+    "borrowLend amount": "5",
+    "trailingStop activationPx": yield* markOf("SOL", 0.1)
   }
   return { samples, optional }
 })
@@ -265,8 +274,8 @@ describe("an action's members", () => {
         assert.strictEqual(yield* act(user, type), `${shape}: the sandbox does not support "${type}"`)
       }
       assert.strictEqual(
-        yield* act(user, "trailingStop"),
-        `${shape}: the sandbox does not support "trailingStop"`
+        yield* act(user, "later"),
+        `${shape}: the sandbox does not support "later"`
       )
     })))
 

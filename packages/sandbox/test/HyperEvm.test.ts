@@ -1,11 +1,16 @@
-/** The EVM of the trading chain refuses its links to the venue, and has the gas limits of small and big blocks. */
+/**
+ * The EVM of the trading chain reads the venue in calls of the precompiles themselves, refuses its other links to the
+ * venue, and has the gas limits of small and big blocks.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { encodeFunctionData, type Hex, parseAbi, parseGwei } from "viem"
+import { encodeAbiParameters, encodeFunctionData, type Hex, parseAbi, parseAbiParameters, parseGwei } from "viem"
 import { call, clients, refusal, test, trader } from "./evmClients.ts"
+import { askAt } from "./trader.ts"
 
 const { coreWriter } = contracts
 const oracle = "0x0000000000000000000000000000000000000807"
@@ -29,17 +34,62 @@ const sign = (to: Hex | null, data: Hex, gas = 1_000_000n, terms: { value?: bigi
   call(() => trader.signTransaction({ ...fees, to, data, gas, nonce: 0, ...terms }))
 
 describe("the links of the EVM to the venue", () => {
-  it.effect("that read it are refused, also inside a contract that ignores the failure", () =>
+  it.effect("that read it agree with its queries", () =>
+    test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const { evm } = yield* clients
+      const user = keys.trader.address
+      const [eth, hypeSpot] = [1n, 107n]
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      yield* trading.setPosition(user, "ETH", "-1.5", "2010")
+      const read = (last: string, types: string, ...args: ReadonlyArray<unknown>) =>
+        Effect.map(
+          call(() =>
+            evm.call({
+              to: `0x${"0".repeat(36)}08${last}`,
+              data: encodeAbiParameters(parseAbiParameters(types), args)
+            })
+          ),
+          ({ data = "0x" }) =>
+            (data.slice(2).match(/.{64}/gu) ?? []).map((word) => BigInt.asIntN(256, BigInt(`0x${word}`)))
+        )
+      const [px, oraclePx] = [yield* read("06", "uint32", eth), yield* read("07", "uint32", eth)]
+      assert.deepStrictEqual([px, oraclePx], [[200_000n], [200_000n]])
+      assert.deepStrictEqual(yield* read("00", "address, uint16", user, eth), [-15_000n, 3_015_000_000n, 0n, 20n, 0n])
+      assert.deepStrictEqual(yield* read("01", "address, uint64", user, 150n), [10_000_000_000n, 0n, 0n])
+      const state = yield* askAt({ type: "clearinghouseState", user })
+      const micro = (member: unknown) => BigInt(Math.round(Number(member) * 1e6))
+      assert.deepStrictEqual(yield* read("03", "address", user), [micro(JsonParts.at(state, "withdrawable"))])
+      const sums = ["accountValue", "totalMarginUsed", "totalNtlPos", "totalRawUsd"]
+      assert.deepStrictEqual(
+        yield* read("0f", "uint32, address", 0n, user),
+        sums.map((member) => micro(JsonParts.at(state, "marginSummary", member)))
+      )
+      const levels = yield* askAt({ type: "l2Book", coin: "ETH" }, "levels")
+      assert.deepStrictEqual(
+        yield* read("0e", "uint32", eth),
+        [0, 1].map((side) => BigInt(Math.round(Number(JsonParts.at(levels, side, 0, "px")) * 100)))
+      )
+      const hypePx = yield* askAt({ type: "activeAssetData", user, coin: "@107" }, "markPx")
+      assert.deepStrictEqual(yield* read("08", "uint32", hypeSpot), [BigInt(Math.round(Number(hypePx) * 1e6))])
+      assert.deepStrictEqual(
+        [yield* read("10", "address", user), yield* read("10", "address", contracts.none)],
+        [[1n], [0n]]
+      )
+      const unknown = `0x${"f".repeat(64)}` as const
+      assert.include(yield* refusal(() => evm.call({ to: oracle, data: unknown })), "precompile failed")
+    })))
+
+  it.effect("that read it are refused inside a contract, also one that ignores the failure", () =>
     test(Effect.gen(function*() {
       const { evm, layer2 } = yield* clients
       const data = `0x${"0".repeat(64)}` as const
       const words = `the sandbox does not support the read precompile ${oracle}: ${section}`
-      assert.include(yield* refusal(() => evm.call({ to: oracle, data })), words)
       assert.include(yield* refusal(() => evm.estimateGas({ account: trader, to: oracle, data })), words)
       const inside = { to: keys.stranger.address, code: calling("STATICCALL", oracle) }
       const stateOverride = [{ address: inside.to, code: inside.code }]
       assert.include(yield* refusal(() => evm.call({ to: inside.to, stateOverride })), words)
-      for (const last of ["00", "13", "ff"]) {
+      for (const last of ["02", "13", "ff"]) {
         const to = `0x${"0".repeat(37)}8${last}` as const
         assert.include(yield* refusal(() => evm.call({ to, data })), `the read precompile ${to}`)
       }

@@ -741,11 +741,71 @@ describe("prices that are played", () => {
     })))
 })
 
+describe("a trailing stop", () => {
+  /** Plays a constant price of ETH. */
+  const playEth = (price: number) =>
+    Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.playPrices("ETH", [{ time: 0, price }])
+      yield* TestClock.adjust("1 second")
+    })
+  const stop = { asset: eth, isBuy: false, sz: "1", reduceOnly: true, activationPx: null }
+  const placeStop = (members: object) =>
+    Effect.map(act(user, "trailingStop", { ...stop, ...members }), (data) => JsonParts.at(data, "statuses", 0) ?? data)
+  const listed = Effect.map(
+    askAt({ type: "frontendOpenOrders", user }, 0),
+    (order) => [JsonParts.at(order, "orderType"), JsonParts.at(order, "triggerPx")]
+  )
+
+  it.effect("follows the price up, and sells when it falls by the retracement", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* playEth(2_000)
+      yield* trading.setPosition(user, "ETH", "1")
+      const oid = oidOf(yield* placeStop({ retracement: { pct: "1.5000%" } }))
+      assert.deepStrictEqual(yield* listed, ["Trailing Stop Market", "1970.0"])
+      yield* playEth(2_200)
+      assert.deepStrictEqual(yield* listed, ["Trailing Stop Market", "2167.0"])
+      yield* playEth(2_168)
+      assert.deepStrictEqual([yield* statusOf(oid), yield* sizeOf(user)], ["open", "1.0"])
+      yield* playEth(2_166)
+      assert.deepStrictEqual([yield* statusOf(oid), yield* sizeOf(user)], ["filled", undefined])
+    })))
+
+  it.effect("starts at its activation price, and has valid members", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* playEth(2_000)
+      yield* trading.setPosition(user, "ETH", "1")
+      const oid = oidOf(yield* placeStop({ retracement: { px: "10" }, activationPx: "2100" }))
+      yield* playEth(1_900)
+      assert.strictEqual(yield* statusOf(oid), "open")
+      yield* playEth(2_110)
+      assert.deepStrictEqual(yield* listed, ["Trailing Stop Market", "2100.0"])
+      yield* playEth(2_099)
+      assert.deepStrictEqual([yield* statusOf(oid), yield* sizeOf(user)], ["filled", undefined])
+      assert.deepStrictEqual(
+        [
+          yield* placeStop({ retracement: { px: "0" } }),
+          yield* placeStop({ retracement: { pct: "100.0000%" } }),
+          yield* placeStop({ retracement: { px: "0.001" } }),
+          yield* placeStop({ retracement: { px: "1" }, sz: "0" })
+        ].map((status) => JsonParts.at(status, "error")),
+        [
+          "Invalid TP/SL price. asset=1",
+          "Invalid TP/SL price. asset=1",
+          "Price must be divisible by tick size. asset=1",
+          "Order has zero size."
+        ]
+      )
+    })))
+})
+
 describe("actions", () => {
-  it("are all of the catalog but one", () => {
+  it("are all of the catalog", () => {
     const types = Object.keys(actionCatalog)
     const missing = types.filter((type) => !playedTypes.has(type))
-    assert.deepStrictEqual(missing, ["trailingStop"])
-    assert.deepStrictEqual([types.length, Object.keys(actionSchemas).length, playedTypes.size], [62, 62, 61])
+    assert.deepStrictEqual(missing, [])
+    assert.deepStrictEqual([types.length, Object.keys(actionSchemas).length, playedTypes.size], [62, 62, 62])
   })
 })

@@ -201,8 +201,8 @@ describe("refusals in the venue's words", () => {
         assert.strictEqual(yield* withAction(action), refusal)
       }
       assert.strictEqual(
-        yield* withAction({ type: "trailingStop", asset: 0 }),
-        `${refusal}: the sandbox does not support "trailingStop"`
+        yield* withAction({ type: "later", asset: 0 }),
+        `${refusal}: the sandbox does not support "later"`
       )
       assert.strictEqual(yield* post("[]"), refusal)
       assert.strictEqual(yield* post("{"), "400 Failed to parse the request body as JSON")

@@ -3,16 +3,21 @@
  * accounts.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
-import { evmOperations, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { error, evmOperations, result, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import { chainIds, contracts } from "../SandboxExamples.ts"
 import * as Random from "../Seed.ts"
+import type { Venue } from "../venue/Venue.ts"
 import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
 import { gasLimit, latestAt, mapWorlds, quantity, withWord } from "./EvmChain.ts"
 import type { BlockClock, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
 import * as EvmNode from "./EvmNode.ts"
+import * as ReadPrecompiles from "./ReadPrecompiles.ts"
 
 /** The state of the EVM. */
 export interface EvmState extends Ledger {
@@ -55,17 +60,19 @@ export interface EvmView {
   readonly evm: EvmState
   readonly venue: VenueState
   readonly now: number
+  /** Returns the current trading state, which the precompiles read. */
+  readonly trading?: () => Venue
 }
 
 /** The address to which HYPE is sent to move it from the EVM to the venue. */
 const hypeBridge = "0x2222222222222222222222222222222222222222"
 
-/** Matches the addresses of the precompiles that read the venue's state: 0x800 and up. */
-const readPrecompile = /^0x0{37}8[0-9a-f]{2}$/u
-
-/** The links between the EVM and the venue, which the sandbox does not support. */
+/**
+ * The links between the EVM and the venue, which the sandbox does not support in contracts. A call of a precompile
+ * itself is served before.
+ */
 const refuseMessage: RefuseMessage = (to, value) => {
-  if (readPrecompile.test(to)) return `the sandbox does not support the read precompile ${to}: see ${section}`
+  if (ReadPrecompiles.address.test(to)) return `the sandbox does not support the read precompile ${to}: see ${section}`
   if (to === contracts.coreWriter) return `the sandbox does not support CoreWriter (${to}): see ${section}`
   return to === hypeBridge && value > 0n
     ? `the sandbox does not support transfers from the EVM to HyperCore (${to}): see ${section}`
@@ -122,6 +129,24 @@ const own = {
 
 const methods: ReadonlyMap<string, EvmNode.Method<EvmView>> = new Map(Object.entries(own))
 
+const DirectCall = Schema.fromJsonString(Schema.Union([
+  Schema.Tuple([Schema.Struct({ to: Schema.String, data: Schema.String })]),
+  Schema.Tuple([Schema.Struct({ to: Schema.String, data: Schema.String }), Schema.Literal("latest")])
+]))
+const decodeDirectCall = Schema.decodeUnknownOption(DirectCall)
+
+/** Serves a call of a precompile itself, in the latest block. Returns `undefined` for any other call. */
+const callPrecompile = ({ trading, venue }: EvmView, name: string, params: string): RpcAnswer | undefined => {
+  if (name !== "eth_call" || trading === undefined) return undefined
+  const direct = decodeDirectCall(params)
+  if (Option.isNone(direct)) return undefined
+  const [{ data, to }] = direct.value
+  if (!ReadPrecompiles.address.test(to)) return undefined
+  const called = ReadPrecompiles.call({ trading: trading(), venue }, to, data)
+  if (called === undefined) return undefined
+  return called === "failed" ? error(-32000, "precompile failed") : result(Json.write(called))
+}
+
 /** Serves a JSON-RPC method that reads the chain. Its params are raw JSON text. */
 export const answer = (
   view: EvmView,
@@ -129,6 +154,8 @@ export const answer = (
   name: string,
   params: string
 ): Effect.Effect<RpcAnswer> => {
+  const read = callPrecompile(view, name, params)
+  if (read !== undefined) return Effect.succeed(read)
   const own = methods.get(name)
   return own === undefined
     ? EvmNode.answer({ chain: at(view), withMachine }, name, params)

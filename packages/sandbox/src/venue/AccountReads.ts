@@ -182,7 +182,8 @@ export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowReq
   return made.map(withTrades)
 }
 
-const orderType = ({ tif, trigger }: VenueOrder): string => {
+const orderType = ({ tif, trailing, trigger }: VenueOrder): string => {
+  if (trailing !== undefined) return "Trailing Stop Market"
   if (trigger === undefined) return tif === "FrontendMarket" ? "Market" : "Limit"
   return `${trigger.tpsl === "tp" ? "Take Profit" : "Stop"} ${trigger.isMarket ? "Market" : "Limit"}`
 }

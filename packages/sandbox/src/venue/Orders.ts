@@ -9,7 +9,7 @@ import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, re
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import { ensureAccount, ensureMarket, findAccount, makeOrder } from "./TradingState.ts"
-import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
+import type { TradingAccount, Trailing, Twap, VenueOrder } from "./TradingState.ts"
 import { emit, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 
@@ -82,7 +82,8 @@ export const findRefusal = (
   const mark = Margin.markPrice(venue, asset)
   // any other order whose trigger is already reached is triggered at once
   const isStopMarket = order.trigger?.isMarket === true && order.trigger.tpsl === "sl"
-  if (order.trigger !== undefined && isStopMarket && isReached(order.isBuy, order.trigger, mark)) {
+  const isWaiting = order.trailing !== undefined && order.trailing.best === undefined
+  if (order.trigger !== undefined && isStopMarket && !isWaiting && isReached(order.isBuy, order.trigger, mark)) {
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
   const reducible = order.reduceOnly ? Matching.reducible(account, asset, order) : undefined
@@ -487,6 +488,78 @@ export const modifyAll = (
   })
 }
 
+/** Returns the trigger price of a trailing stop whose best mark price is `best`. */
+const trailingPx = (isBuy: boolean, { retracement }: Pick<Trailing, "retracement">, best: bigint): bigint => {
+  const distance = "px" in retracement ? retracement.px : best * retracement.millionths / 1_000_000n
+  return isBuy ? best + distance : best - distance
+}
+
+/** Moves the trigger of a trailing stop after the mark price. Returns whether the order is active. */
+const trail = (order: VenueOrder, trailing: Trailing, mark: bigint): boolean => {
+  const { activationPx, best } = trailing
+  const { isBuy, trigger } = order
+  if (best === undefined && activationPx !== undefined && (isBuy ? mark > activationPx : mark < activationPx)) {
+    return false
+  }
+  trailing.best = best === undefined ? mark : isBuy ? min(best, mark) : max(best, mark)
+  if (trigger !== undefined) order.trigger = { ...trigger, px: trailingPx(isBuy, trailing, trailing.best) }
+  return true
+}
+
+/** Decimals of a percentage in `trailingStop`. */
+const percentDecimals = 4
+
+/**
+ * Places a trailing stop: a stop at the market whose trigger follows the mark price at a distance, in the direction that
+ * is good for the position.
+ */
+export const placeTrailing = ({ user, venue }: ActionContext, action: ActionOf<"trailingStop">): LegStatus => {
+  const { activationPx: activation, asset: id, isBuy, reduceOnly, retracement } = action
+  const asset = venue.listing.byId.get(id)
+  if (asset === undefined) return { error: Words.unknownAsset(id) }
+  const sz = Decimals.parseDecimal(action.sz, asset.szDecimals)
+  if (sz === undefined) return { error: Words.invalidSize }
+  if (sz === 0n) return { error: Words.zeroSize }
+  const distance = "px" in retracement
+    ? readPx(asset, retracement.px)
+    : Decimals.parseDecimal(retracement.pct.slice(0, -1), percentDecimals) ?? "invalid"
+  const activationPx = activation === null ? undefined : readPx(asset, activation)
+  if (distance === "tick" || activationPx === "tick") return { error: Words.tick(asset) }
+  if (distance === "invalid" || distance <= 0n || activationPx === "invalid") {
+    return { error: Words.triggerPrice(asset) }
+  }
+  const account = ensureAccount(venue.state, user)
+  const mark = Margin.markPrice(venue, asset)
+  const trailing: Trailing = {
+    retracement: "px" in retracement ? { px: distance } : { millionths: distance },
+    ...(activationPx === undefined ? {} : { activationPx }),
+    best: undefined
+  }
+  const px = trailingPx(isBuy, trailing, activationPx ?? mark)
+  if (px <= 0n) return { error: Words.triggerPrice(asset) }
+  const order = makeOrder(venue.state, {
+    user: account.address,
+    coin: asset.coin,
+    isBuy,
+    px: mark,
+    sz,
+    reduceOnly,
+    tif: null,
+    trigger: { px, isMarket: true, tpsl: "sl" },
+    trailing
+  })
+  trail(order, trailing, mark)
+  Matching.remember(account, order)
+  const refusal = findRefusal(venue, account, asset, order)
+  if (refusal !== undefined) {
+    Matching.report(venue, order, refusal.status ?? "rejected")
+    return { error: refusal.text }
+  }
+  Matching.report(venue, order, "open")
+  Matching.awaitTrigger(venue, order)
+  return { resting: named(order) }
+}
+
 /** Maximum slippage of a triggered market order from the mark price, in percent. */
 const slippage = 10n
 
@@ -524,7 +597,9 @@ export const fireReached = (venue: Venue, asset: Asset): void => {
   const mark = Margin.markPrice(venue, asset)
   for (const order of triggers.values()) {
     // an order that was triggered earlier in this loop can have ended this order
-    if (order.place !== "trigger" || order.trigger === undefined) continue
+    if (order.place !== "trigger") continue
+    if (order.trailing !== undefined && !trail(order, order.trailing, mark)) continue
+    if (order.trigger === undefined) continue
     if (isReached(order.isBuy, order.trigger, mark)) fire(venue, asset, order, mark)
   }
 }

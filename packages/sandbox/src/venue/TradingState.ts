@@ -112,6 +112,16 @@ export function* iterateOrders<Order extends Resting>({ levels, prices }: BookSi
   }
 }
 
+/** The distance of a trailing stop's trigger from the best mark price since the order became active. */
+export interface Trailing {
+  /** A price in ticks, or a part of the best price in millionths. */
+  readonly retracement: { readonly px: bigint } | { readonly millionths: bigint }
+  /** The mark price at which the order becomes active; absent for an order that is active at once. */
+  readonly activationPx?: bigint
+  /** The best mark price since the order became active; `undefined` before that. */
+  best: bigint | undefined
+}
+
 /** An order. `px` is in ticks, sizes are in lots. */
 export interface VenueOrder {
   readonly oid: number
@@ -126,7 +136,9 @@ export interface VenueOrder {
   tif: TimeInForce | null
   readonly cloid: string | null
   readonly timestamp: number
-  readonly trigger?: { readonly px: bigint; readonly isMarket: boolean; readonly tpsl: "tp" | "sl" }
+  trigger?: { readonly px: bigint; readonly isMarket: boolean; readonly tpsl: "tp" | "sl" }
+  /** For a trailing stop: what moves its trigger. */
+  readonly trailing?: Trailing
   /**
    * Whether the order applies to the whole position. If so, the order's size is set when the order is triggered, and
    * the order ends when the position is closed.

@@ -138,6 +138,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("scheduleCancel", scheduleCancel),
   play("twapOrder", (context, action) => ofTwap("twapOrder", Orders.placeTwap(context, action))),
   play("twapCancel", (context, action) => ofTwap("twapCancel", Orders.cancelTwap(context, action))),
+  play("trailingStop", (context, action) => ofLegs("trailingStop", [Orders.placeTrailing(context, action)])),
   play("noop", () => done),
   play("updateLeverage", AccountActions.updateLeverage),
   play("updateIsolatedMargin", AccountActions.updateIsolatedMargin),
