@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
@@ -54,10 +56,26 @@ describe("the venue's answer", () => {
         }
         assert.strictEqual(answer.type, reply.type ?? "application/octet-stream", id)
         assert.strictEqual(answer.text, reply.body, id)
-        const hasUsualCause = /nonce too low|User or API Wallet/u.test(answer.text)
+        const hasUsualCause = answer.text.includes("nonce too low")
         assert.strictEqual(answer.headers.get("x-trigate-warning") !== null, hasUsualCause, id)
         assert.deepStrictEqual(live.seen(), ["api POST /exchange"], id)
       }
+    }))
+
+  it.live("comes with the usual cause if the venue does not know the signer", () =>
+    Effect.gen(function*() {
+      const live = yield* shared()
+      const now = yield* Clock.currentTimeMillis
+      const { address } = keys.trader
+      const refusal = { body: `{"status":"err","response":"User or API Wallet ${address} does not exist."}` }
+      live.api.respond = () => refusal
+      const action = { type: "noop" }
+      const signed = yield* Effect.orDie(SandboxSigner.signAction(keys.trader, { nonce: now, action }))
+      const { headers } = yield* post(`${live.url}/exchange`, JSON.stringify(signed))
+      assert.strictEqual(
+        headers.get("x-trigate-warning"),
+        `If ${address} is an API wallet, it has expired, or a newer one of the same name has replaced it: approve a new one`
+      )
     }))
 
   const bare: ReadonlyArray<readonly [what: string, reply: Answered]> = [

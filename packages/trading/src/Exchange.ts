@@ -228,7 +228,8 @@ const usualCause = (
   if (rejection._tag !== "ActionRejected" || signer === undefined) return []
   switch (rejection.reason) {
     case "UnknownSigner":
-      return [
+      // the venue's other texts name their cause
+      return !rejection.message.startsWith("User or API Wallet") ? [] : [
         `If ${signer} is an API wallet, it has expired, or a newer one of the same name has replaced it: approve a new one`
       ]
     case "NonceTooLow":
