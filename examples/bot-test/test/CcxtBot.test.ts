@@ -30,11 +30,13 @@ beforeAll(async () => {
     // nobody else is served: a test need not wait
     enableRateLimit: false
   })
+  // here ccxt approves its builder fee, once: the venue's initial state lacks the approval
   await exchange.loadMarkets()
+  await venue.control("snapshots", {})
 })
 afterAll(() => venue[Symbol.asyncDispose]())
 beforeEach(async () => {
-  await venue.control("reset", {})
+  await venue.control("reset", { snapshot: "1" })
   await venue.control("faults", { lostReplies: 0, lostRequests: 0, rateLimited: 0, rejectedLegs: 0 })
 })
 
