@@ -723,9 +723,8 @@ export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>
     ? makeReader({ ...operation, failures: [...operation.failures, ...GatewayError.callerFailures] })
     : makeReader(operation)
   const decodeHash = Operation.decodeJson(operation.response)
-  // the node accepted the transaction, or it did not: a malformed hash does not show which
-  const toUnknown = ({ message, upstream }: GatewayError.UpstreamMalformed) =>
-    new GatewayError.OutcomeUnknown({ upstream, advice: EvmMethods.transactionAdvice, detail: message })
+  const unknown = (upstream: string, detail: string) =>
+    new GatewayError.OutcomeUnknown({ upstream, advice: EvmMethods.transactionAdvice, detail })
   return <E, R>(
     service: string,
     label: string,
@@ -735,19 +734,16 @@ export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>
       function*({ transaction }: SignedTransaction) {
         const params = yield* write([transaction])
         const answer = yield* ask({ operation, params })
-        if (answer._tag === "Result") return yield* Effect.mapError(decodeHash(label, answer.result), toUnknown)
+        if (answer._tag === "Result") {
+          // a malformed hash does not show whether the node accepted the transaction
+          return yield* Effect.mapError(decodeHash(label, answer.result), ({ message }) => unknown(label, message))
+        }
         const { code, error, message } = answer
         if (refusals.has(code)) return yield* Operation.invalidRequest([{ path: ["params", 0], message }])
         // an internal error without an error of a gateway does not show whether the node accepted the transaction
         const isOpen = member(error.valueOrUndefined, "data") === undefined
         return yield* Effect.mapError(read(label, answer), (failure) =>
-          isOpen && failure._tag === "UpstreamUnavailable"
-            ? new GatewayError.OutcomeUnknown({
-              upstream: label,
-              advice: EvmMethods.transactionAdvice,
-              detail: message
-            })
-            : failure)
+          isOpen && failure._tag === "UpstreamUnavailable" ? unknown(label, message) : failure)
       },
       Effect.mapError(GatewayError.wrapReason)
     )
