@@ -79,7 +79,10 @@ export const SignedBody = SignedAction.annotate({ examples: [Examples.signedActi
 /** The request that arms a switch, with an example for the reference. */
 export const ArmSwitch = SwitchRequest.annotate({
   identifier: "SwitchRequest",
-  examples: [{ after: 10, actions: [Examples.signedAction] }]
+  examples: [{
+    after: 10,
+    actions: [{ ...Examples.signedAction, action: { type: "cancel", cancels: [{ a: 0, o: 77_738_308 }] } }]
+  }]
 })
 
 /** The path parameters of a dead man's switch. */

@@ -79,6 +79,8 @@ describe("the examples of the reference", () => {
         }
       }
       assert.deepStrictEqual(outcomes.filter((outcome) => !outcome.endsWith(" true")), [
+        // an action that was signed long ago cannot be left to the gateway
+        "POST /switches/{name} false",
         // nothing went through this gateway under these ids
         "GET /actions/{id} false",
         "GET /actions false",
