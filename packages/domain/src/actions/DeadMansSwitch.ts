@@ -8,7 +8,11 @@ import { Address, Millis } from "../encoding/Encoding.ts"
 /** The name of a switch. A caller's switches have different names. */
 export const SwitchName = Schema.String.check(
   Schema.isPattern(/^[\w.-]{1,64}$/u, { expected: "a name of 1 to 64 letters, digits, dots, hyphens and underscores" })
-).annotate({ identifier: "SwitchName", description: "The name of the switch, which the caller chooses" })
+).annotate({
+  identifier: "SwitchName",
+  description: "The name of the switch, which the caller chooses",
+  examples: ["bot"]
+})
 
 /** Maximum number of actions of a switch. */
 export const mostActions = 20
