@@ -13,7 +13,6 @@ import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Exchange } from "@trigate/trading/Exchange"
-import type { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import type { Guard } from "@trigate/trading/guard/Guard"
 import type { GuardStore } from "@trigate/trading/guard/GuardStore"
 import type { Info } from "@trigate/trading/Info"
@@ -48,7 +47,7 @@ export class Chains extends Context.Service<Chains, {
   /** The store of halts, reservations and dead man's switches; `undefined` if they are in this process. */
   readonly guardStore: GuardStore["Service"] | undefined
   /** Counts the actions of the signers of dead man's switches. */
-  readonly usedNonces: UsedNonces
+  readonly usedNonces: ActionLog.UsedNonces
   /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
   /** The sandbox's state; `undefined` for live chains. */

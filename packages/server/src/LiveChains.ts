@@ -13,7 +13,6 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
-import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as Streams from "@trigate/trading/streams/Streams"
@@ -89,7 +88,7 @@ const pollAtLeast = (units: Option.Option<number>): number =>
 /** The users with accepted actions, whose streams have priority, and the used nonces; both from the action log. */
 export interface Noted {
   readonly familiar: Set<string>
-  readonly nonces: UsedNonces
+  readonly nonces: ActionLog.UsedNonces
 }
 
 /** Makes what persists when the settings change. */
@@ -259,7 +258,7 @@ export const layer = (
 > => {
   const first = inForce.current
   const redis = Option.map(first.redisUrl, Stores.layerRedis)
-  const noted = { familiar: new Set<string>(), nonces: new UsedNonces() }
+  const noted = { familiar: new Set<string>(), nonces: new ActionLog.UsedNonces() }
   return Layer.effect(Chains, Effect.flatMap(makeRateLimits, (limits) => make(inForce, noted, limits))).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide(Stores.guardStore(first, redis) ?? Layer.empty),

@@ -12,7 +12,6 @@ import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
-import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Streams from "@trigate/trading/streams/Streams"
@@ -35,7 +34,7 @@ import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
  */
 const persistent = [ActionLog.ActionLog, SandboxState.SandboxState, SharedTransactions] as const
 
-const make = Effect.fnUntraced(function*(first: Settings, usedNonces: UsedNonces) {
+const make = Effect.fnUntraced(function*(first: Settings, usedNonces: ActionLog.UsedNonces) {
   const services = Context.pick(...persistent)(
     yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
   )
@@ -106,7 +105,7 @@ export const layer = (
   SettingsError,
   AuditLogWriter.AuditLogWriter | CurrentServices | FileSystem
 > => {
-  const nonces = new UsedNonces()
+  const nonces = new ActionLog.UsedNonces()
   return Layer.effect(Chains, make(settings, nonces)).pipe(
     Layer.provideMerge(layerStoreReadiness),
     Layer.provide([

@@ -20,7 +20,6 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
-import { UsedNonces } from "@trigate/trading/guard/DeadMansSwitch"
 import type { GuardStore } from "@trigate/trading/guard/GuardStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
@@ -170,7 +169,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   )
   const settings = options.policies === undefined ? loaded : { ...loaded, policies: options.policies }
   const inForce = new Chains.SettingsInForce(settings)
-  const noted = { familiar: new Set<string>(), nonces: new UsedNonces() }
+  const noted = { familiar: new Set<string>(), nonces: new ActionLog.UsedNonces() }
   const chains = Layer.effect(Chains.Chains, LiveChains.make(inForce, noted, stores.rateLimits)).pipe(
     Layer.provide(persistent(options, noted))
   )

@@ -796,12 +796,35 @@ export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditL
 /** Maximum number of remembered signers. The venue allows subscriptions for ten users at a time. */
 const mostFamiliar = 1000
 
+/** Counts the actions of the signers of switches: the venue forgets a nonce once a hundred higher ones were used. */
+export class UsedNonces {
+  readonly #counts = new Map<string, number>()
+
+  /** Counts an action of a signer that is watched. */
+  note(signer: string): void {
+    const count = this.#counts.get(signer)
+    if (count !== undefined) this.#counts.set(signer, count + 1)
+  }
+
+  /** Returns the number of actions of a signer since it is watched, and watches it from now on. */
+  count(signer: string): number {
+    const count = this.#counts.get(signer) ?? 0
+    this.#counts.set(signer, count)
+    return count
+  }
+
+  /** Forgets the signers that no switch names. */
+  retain(signers: ReadonlySet<string>): void {
+    for (const signer of this.#counts.keys()) if (!signers.has(signer)) this.#counts.delete(signer)
+  }
+}
+
 /** The state that {@link layerNoting} updates. */
 export interface Noted {
   /** The signers of accepted actions. */
   readonly familiar: Set<string>
-  /** Counts the actions of signers that the venue may have received. */
-  readonly nonces?: { readonly note: (signer: Address) => void }
+  /** The actions of signers that the venue may have received. */
+  readonly nonces?: UsedNonces
 }
 
 /**

@@ -28,7 +28,7 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { ActionLog, type AuditLog } from "../actionLog/ActionLog.ts"
+import { ActionLog, type AuditLog, UsedNonces } from "../actionLog/ActionLog.ts"
 import * as LoggedAction from "../actionLog/LoggedAction.ts"
 import * as ActionDecoder from "../admission/ActionDecoder.ts"
 import { Exchange } from "../Exchange.ts"
@@ -143,29 +143,6 @@ export const readActions = Effect.fnUntraced(function*(texts: ReadonlyArray<stri
   }
   return actions
 })
-
-/** Counts the actions of the signers of switches: the venue forgets a nonce once a hundred higher ones were used. */
-export class UsedNonces {
-  readonly #counts = new Map<string, number>()
-
-  /** Counts an action of a signer that is watched. */
-  note(signer: string): void {
-    const count = this.#counts.get(signer)
-    if (count !== undefined) this.#counts.set(signer, count + 1)
-  }
-
-  /** Returns the number of actions of a signer since it is watched, and watches it from now on. */
-  count(signer: string): number {
-    const count = this.#counts.get(signer) ?? 0
-    this.#counts.set(signer, count)
-    return count
-  }
-
-  /** Forgets the signers that no switch names. */
-  retain(signers: ReadonlySet<string>): void {
-    for (const signer of this.#counts.keys()) if (!signers.has(signer)) this.#counts.delete(signer)
-  }
-}
 
 const Document = Schema.Struct({
   caller: Schema.String,

@@ -5,7 +5,7 @@ import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { SandboxSigner } from "@trigate/sandbox"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
-import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import { ActionLog, UsedNonces } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as DeadMansSwitch from "@trigate/trading/guard/DeadMansSwitch"
@@ -144,7 +144,7 @@ layer(services)("a dead man's switch", (it) => {
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const { relay } = yield* recorded
-      const used = new DeadMansSwitch.UsedNonces()
+      const used = new UsedNonces()
       const switches = yield* DeadMansSwitch.make({ relay, log: yield* ActionLog, used })
       const expiring = yield* text(cancel(1), { expiresAfter: start + 15_000 })
       assert.strictEqual((yield* arm(switches, [expiring])).state, "armed")
