@@ -498,7 +498,11 @@ const play = Effect.fnUntraced(function*(seed: number, { hasPostgres, hasRedis }
   console.log(lines.join("\n  "))
 
   const sent = actions.map(({ nonce }) => nonce)
-  assert.lengthOf(sent, new Set(sent).size, `an action came twice: ${what}`)
+  // this test sends bodies again; after a kill the outcome is unknown, and the gateway may send the same content again
+  const isUnanswered = new Set(responses.filter(({ status }) => status === 0).map(({ nonce }) => nonce))
+  const repeated = sent.filter((nonce, at) => sent.indexOf(nonce) !== at)
+  if (repeated.length > 0) console.log(`came twice: ${repeated.join(", ")}`)
+  assert.deepStrictEqual(repeated.filter((nonce) => !isUnanswered.has(nonce)), [], `an action came twice: ${what}`)
   const accepted = responses.filter(({ status, tag }) => status === 200 && tag === "ok").map(({ nonce }) => nonce)
   assert.deepStrictEqual(accepted.filter((nonce) => !sent.includes(nonce)), [], what)
   const refused = Map.groupBy(responses, ({ nonce }) => nonce).entries().filter(([, all]) =>
