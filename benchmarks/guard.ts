@@ -114,7 +114,7 @@ const costOfOrder = Effect.gen(function*() {
   }
   const value = median(values)
   const row: Row = {
-    title: "an order judged by 19 rules and reserved, processor time",
+    title: "an order judged by 20 rules and reserved, processor time",
     beside: "in memory",
     unit: "us",
     value,
