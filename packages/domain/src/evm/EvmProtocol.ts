@@ -709,7 +709,6 @@ export interface SignedTransaction {
 /** The codes with which nodes refuse a transaction, such as one whose nonce is too low (EIP-1474). */
 const refusals: ReadonlySet<number> = new Set([-32000, -32003])
 
-/** The errors of a node or of a gateway in response to a transaction. */
 type SendFailure = GatewayError.OutcomeUnknown | GatewayError.PolicyViolation | GatewayError.ServedFailure
 
 /**

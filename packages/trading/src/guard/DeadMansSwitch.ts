@@ -400,7 +400,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   /** The outcome of an action that the action log has; `undefined` if it was never sent. */
   const findOutcome = Effect.fnUntraced(function*(signer: Encoding.Address, nonce: number) {
-    const [found] = yield* Effect.orElseSucceed(log.find({ signer, nonce }), () => [])
+    const [found] = yield* log.find({ signer, nonce })
     if (found === undefined) return undefined
     return {
       outcome: isOpen(found)
@@ -416,7 +416,13 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     let detail = ""
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       if (attempt > 0) yield* Effect.sleep("1 second")
-      const earlier = yield* findOutcome(signer, nonce)
+      const known = yield* Effect.result(findOutcome(signer, nonce))
+      // while the log cannot be read, the action may have been sent
+      if (Result.isFailure(known)) {
+        detail = known.failure.message
+        continue
+      }
+      const earlier = known.success
       if (earlier !== undefined) return earlier
       const sent = yield* relay({ body: Encoding.encode(text), surface: "gateway" }).pipe(
         Effect.mapError(unwrapReason),

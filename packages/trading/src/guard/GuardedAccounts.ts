@@ -252,7 +252,7 @@ export const make = Effect.fnUntraced(function*({ info, log, markets, store }: O
     const { address, lossTimes } = account
     if (!Number.isFinite(equity)) return undefined
     const time = clock.currentTimeMillisUnsafe()
-    const found = yield* Losses.baselines(store ?? ownStore, address, lossTimes.values(), { equity, at }, time)
+    const found = yield* Losses.baselines(store ?? ownStore, address, [...lossTimes.values()], { equity, at }, time)
     if (found === undefined) return undefined
     account.lossPeriods = periodsAt(account, time)
     // the ledger is read after the equity: a deposit that the equity contains is in the ledger

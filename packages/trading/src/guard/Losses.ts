@@ -50,7 +50,7 @@ const decodeBaselines = Schema.decodeOption(Schema.fromJsonString(Schema.Record(
 export const baselines = Effect.fnUntraced(function*(
   store: GuardStore.GuardStore["Service"],
   account: string,
-  times: Iterable<Since>,
+  times: ReadonlyArray<Since>,
   state: { readonly equity: number; readonly at: number },
   now: number
 ) {
@@ -69,7 +69,9 @@ export const baselines = Effect.fnUntraced(function*(
       isChanged = true
     }
     if (!isChanged || (yield* store.put(key, found?.version ?? 0, Encoding.stringify(Object.fromEntries(next))))) {
-      return next
+      // the baseline of a policy that was removed must not make the ledger longer and longer
+      const current = new Set(times.map(sinceKey))
+      return new Map([...next].filter(([since]) => current.has(since)))
     }
   }
 })

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { act, fixPrices, orderOf, orders, sandbox, sign, start, stranger, trader } from "./guarded.ts"
+import { act, fixPrices, orderOf, orders, sandbox, send, sign, start, stranger, trader } from "./guarded.ts"
 
 type Action = SandboxSigner.Unsigned["action"]
 
@@ -159,6 +159,33 @@ layer(services)("a dead man's switch", (it) => {
       assert.match(reason ?? "", /^The signer has sent 100 further actions/u)
       assert.strictEqual((yield* arm(switches, yield* texts(cancel(2)))).state, "armed")
       assert.strictEqual((yield* switches.beat("bot")).state, "armed")
+    }).pipe(Effect.scoped))
+
+  it.effect("sends nothing while the action log cannot be read, and not what the log has", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const { relay, sent } = yield* recorded
+      const log = yield* ActionLog
+      let isAway = true
+      const switches = yield* DeadMansSwitch.make({
+        relay,
+        log: {
+          find: (reference) =>
+            isAway
+              ? Effect.fail(new UpstreamUnavailable({ upstream: "action-log", attempts: 1 }))
+              : log.find(reference)
+        }
+      })
+      const first = yield* sign(trader, cancel(1))
+      const bodies = [Encoding.stringify(first), yield* text(cancel(2))]
+      // another process has sent the first action
+      yield* send(first)
+      yield* arm(switches, bodies)
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(sent, [])
+      isAway = false
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(sent, nonces(bodies.slice(1)))
     }).pipe(Effect.scoped))
 
   it.effect("sends an action again that was certainly not sent, and no other", () =>

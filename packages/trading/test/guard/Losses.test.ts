@@ -54,6 +54,17 @@ describe("the ledger of an account", () => {
     })
   }
 
+  it.effect("counts from the baselines of the policies in force", () =>
+    Effect.gen(function*() {
+      const store = GuardStore.makeMemory()
+      const [removed, kept] = [{ since: "01:00", zone: "UTC" }, { since: "02:00", zone: "UTC" }]
+      const noon = Date.UTC(2026, 0, 1, 12)
+      const state = { equity: 5, at: 1 }
+      yield* Losses.baselines(store, account, [removed, kept], state, noon)
+      const later = yield* Losses.baselines(store, account, [kept], { equity: 6, at: 2 }, noon + 60_000)
+      assert.deepStrictEqual([...later ?? []], [["02:00 UTC", { period: Losses.periodAt(kept, noon), ...state }]])
+    }))
+
   it("makes losses unknown if a row is", () => {
     const found = new Map([["00:00 UTC", { period: 1, equity: 1000, at: 10 }]])
     const deposit = (time: number) => ({ time, delta: { type: "deposit", usdc: "100" } })
