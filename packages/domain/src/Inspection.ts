@@ -123,8 +123,7 @@ export type Difference = typeof Difference.Type
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
-    description: "`explained`: the signature recovers to the expected signer after the `mistakes` are corrected. " +
-      "`unchecked`: no signer was expected, so only the body was checked for mistakes"
+    description: "`explained`: with the `mistakes` corrected, the signature fits. `unchecked`: no signer was expected"
   }),
   mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
@@ -138,16 +137,13 @@ export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
 /** The body with the mistakes corrected. */
 export const CorrectedBody = Schema.Struct({
   body: Schema.String.annotateKey({
-    description:
-      "JSON text for `POST /exchange`, to be sent unchanged; a parser that uses doubles would lose digits of large integers"
+    description: "JSON text for `POST /exchange`; send it unchanged, because a parser may lose digits of large integers"
   }),
   signature: Schema.Literals(["kept", "again"]).annotateKey({
-    description:
-      "`kept`: the body contains the expected signer's signature. `again`: it contains no signature; sign `typedData`"
+    description: "`kept`: the body has the expected signer's signature. `again`: it has none; sign `typedData`"
   }),
   verified: Schema.Boolean.annotateKey({
-    description:
-      "Whether the body passes the checks of `POST /exchange`; for `again`, whether it passes them after it is signed"
+    description: "Whether the body, for `again` once it is signed, passes the checks of `POST /exchange`"
   })
 }).annotate({ identifier: "CorrectedBody" })
 export type CorrectedBody = typeof CorrectedBody.Type
@@ -160,8 +156,7 @@ export const Inspection = Schema.Struct({
   actionType: Schema.String,
   form: Schema.Literals(["wire", "documented", "opaque"]).annotateKey({
     description:
-      "`wire`: the form that the venue accepts; `documented`: a form in the venue's documentation that the venue rejects; " +
-      "`opaque`: an unknown action type"
+      "`wire`: accepted by the venue; `documented`: in its documentation, but rejected; `opaque`: an unknown type"
   }),
   network: Schema.Literals(["mainnet", "testnet"]).annotateKey({
     description: "The network for which the signature was checked"
@@ -170,12 +165,12 @@ export const Inspection = Schema.Struct({
   outer: Schema.optionalKey(InspectedSigner),
   inner: Schema.optionalKey(Schema.Array(InspectedSigner)),
   typedData: Schema.optionalKey(Schema.Unknown).annotateKey({
-    description: "EIP-712 typed data for a wallet to sign; integers above 2^53 are decimal strings"
+    description: "EIP-712 typed data for a wallet to sign"
   }),
   canonicalAction: Schema.optionalKey(Schema.Unknown).annotateKey({
     description:
-      "The action as the venue encodes it before hashing, with its mistakes corrected; `typedData`, `msgpack` and the " +
-      "hashes are computed from it. Integers above 2^53 are decimal strings"
+      "The corrected action, as the venue encodes it before hashing. Integers above 2^53 are decimal strings, also in " +
+      "`typedData`"
   }),
   differences: Schema.Array(Difference).annotateKey({
     description: "Differences between the sent action and `canonicalAction`; at most 16"
