@@ -6,11 +6,10 @@
  * (docs/decisions/0025-packages-are-built-to-be-published.md).
  */
 import { transformSync } from "@babel/core"
-import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { options as bundling } from "./bundle.ts"
+import { bundle } from "./bundle.ts"
 import type { Manifest } from "./manifest.ts"
 import { manifestOf, published, root, versionOf } from "./manifest.ts"
 import * as Pure from "./pure.ts"
@@ -110,17 +109,12 @@ const noticesOf = (inputs: ReadonlyArray<string>): string => {
  *
  * Beside it is the launcher, which runs on a Node that could not read the file. The native curve cannot be bundled.
  */
-const buildProgram = (folder: string, manifest: Manifest): void => {
+const buildProgram = async (folder: string, manifest: Manifest): Promise<void> => {
   const built = path.join(folder, "build/dist")
-  const { metafile } = buildSync({
-    ...bundling,
-    outdir: built,
-    minify: true,
-    metafile: true
-  })
+  const modules = await bundle(built, { external: [], minify: true })
   const launcher = fs.readFileSync(path.join(folder, "dist/trigate.js"), "utf8")
   fs.writeFileSync(path.join(built, "trigate.js"), launcher.replace(/^\/\/# sourceMappingURL=.*\n?/mu, ""))
-  fs.writeFileSync(path.join(folder, "build/THIRD-PARTY-NOTICES.txt"), noticesOf(Object.keys(metafile.inputs)))
+  fs.writeFileSync(path.join(folder, "build/THIRD-PARTY-NOTICES.txt"), noticesOf(modules))
   fs.cpSync(consoleFiles, path.join(folder, "build/console"), { recursive: true })
   const { dependencies: _, peerDependencies: __, ...rest } = builtManifest(manifest)
   write(folder, {
@@ -130,13 +124,13 @@ const buildProgram = (folder: string, manifest: Manifest): void => {
   })
 }
 
-const build = (folder: string): void => {
+const build = async (folder: string): Promise<void> => {
   fs.rmSync(path.join(folder, "build"), { recursive: true, force: true })
   const manifest = manifestOf(folder)
   if (manifest.bin === undefined) buildLibrary(folder, manifest)
-  else buildProgram(folder, manifest)
+  else await buildProgram(folder, manifest)
 }
 
 compile()
-for (const folder of published.values()) build(folder)
+for (const folder of published.values()) await build(folder)
 console.log(`built ${published.size} packages`)
