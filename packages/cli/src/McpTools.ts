@@ -6,6 +6,7 @@
  * for a person's approval if the order is above a threshold.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { hashKey } from "@trigate/callers/KeyStore"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
 import { Cloid, requireAll } from "@trigate/domain/actions/ActionOutcome"
@@ -30,8 +31,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the listener is Node's own
@@ -658,16 +662,37 @@ export interface ServerOptions extends Options {
   /** The description of the server for the model. */
   readonly instructions: string
   readonly version: string
-  readonly port: number | undefined
+  /** The port, and the key that each request has to carry as `Authorization: Bearer`. */
+  readonly http: { readonly port: number; readonly key: Redacted.Redacted } | undefined
+}
+
+const unauthorized = HttpServerResponse.text(
+  "The header `Authorization: Bearer` with the key of this server is missing\n",
+  {
+    status: 401,
+    headers: { "www-authenticate": "Bearer" }
+  }
+)
+
+/** Refuses requests without the key: other users and programs of the machine reach the port too. */
+const layerKey = (key: Redacted.Redacted) => {
+  const expected = hashKey(`Bearer ${Redacted.value(key)}`)
+  return HttpRouter.middleware(
+    (handled) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+        // hashes, so that the time of the comparison reveals nothing about the key
+        hashKey(headers["authorization"] ?? "") === expected ? handled : Effect.succeed(unauthorized)),
+    { global: true }
+  )
 }
 
 // without 2026-07-28, in which a server cannot ask the person at the client while a call runs
 const protocols = [McpProtocol.v2025_11_25, McpProtocol.v2025_06_18, McpProtocol.v2025_03_26] as const
 
 /** Serves the tools until it is interrupted, or until standard input ends. */
-export const serve = ({ instructions, port, version, ...options }: ServerOptions) => {
+export const serve = ({ http, instructions, version, ...options }: ServerOptions) => {
   const server = { name: "trigate", version, instructions, protocols, registrations: layer(options) }
-  if (port === undefined) {
+  if (http === undefined) {
     // a fiber of its own, which the server interrupts when standard input ends
     return Layer.launch(McpServer.layerStdio(server)).pipe(
       Effect.forkChild,
@@ -677,7 +702,8 @@ export const serve = ({ instructions, port, version, ...options }: ServerOptions
     )
   }
   const routes = McpServer.layerHttp({ ...server, path: "/mcp", allowSessionTermination: true })
-  return HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+  const { key, port } = http
+  return HttpRouter.serve(Layer.merge(routes, layerKey(key)), { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port })),
     Layer.launch,
     Effect.catchTags({

@@ -267,11 +267,12 @@ layer(sandbox)("trigate mcp", (it) => {
       assert.strictEqual(yield* notes(front.url, agent, "--live", "--approve-above", "50"), signs)
     }))
 
-  it.effect("serves HTTP on the port, and refuses web pages", () =>
+  it.effect("serves HTTP on the port to requests with the key, and refuses web pages", () =>
     Effect.gen(function*() {
       const { gateway: { url } } = yield* Sandbox
       const port = yield* freePort
-      yield* McpTools.serve({ own: undefined, trading: undefined, instructions: "", version: "1.2.3", port }).pipe(
+      const http = { port, key: Redacted.make("sixteen-letters!") }
+      yield* McpTools.serve({ own: undefined, trading: undefined, instructions: "", version: "1.2.3", http }).pipe(
         Effect.provideService(GatewayAccess.Gateway, url),
         Effect.provide([FetchHttpClient.layer, NonceSource.layerMemory(), Stdio.layerTest({})]),
         Effect.forkScoped
@@ -282,7 +283,8 @@ layer(sandbox)("trigate mcp", (it) => {
         method: "initialize",
         params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } }
       }
-      const accept = { accept: "application/json, text/event-stream", "content-type": "application/json" }
+      const keyless = { accept: "application/json, text/event-stream", "content-type": "application/json" }
+      const accept = { ...keyless, authorization: "Bearer sixteen-letters!" }
       const send = (headers: Record<string, string>) =>
         Effect.tryPromise(() =>
           fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(initialize) })
@@ -292,5 +294,9 @@ layer(sandbox)("trigate mcp", (it) => {
       assert.deepInclude(yield* Effect.promise(() => opened.json()), { id: 1, jsonrpc: "2.0" })
       assert.isNotNull(opened.headers.get("mcp-session-id"))
       assert.strictEqual((yield* send({ ...accept, origin: "http://127.0.0.1" })).status, 403)
+      const refused = yield* send(keyless)
+      assert.strictEqual(refused.status, 401)
+      assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")
+      assert.strictEqual((yield* send({ ...keyless, authorization: "Bearer sixteen-letters?" })).status, 401)
     }))
 })

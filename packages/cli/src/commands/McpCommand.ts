@@ -1,9 +1,11 @@
 /** `trigate mcp`: a server of the Model Context Protocol, through which an AI agent reads the gateway and trades. */
+import * as KeyStore from "@trigate/callers/KeyStore"
 import { printable } from "@trigate/domain/encoding/Encoding"
 import { commandLine } from "@trigate/server/unstable/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
+import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -22,7 +24,10 @@ const flags = {
     Flag.withMetavar("port"),
     Flag.filter((port) => port >= 1 && port <= 65_535, (port) => `a port from 1 to 65535, not ${port}`),
     Flag.optional,
-    Flag.withDescription("Serve streamable HTTP at http://127.0.0.1:PORT/mcp (default: standard input and output)")
+    Flag.withDescription(
+      "Serve streamable HTTP at http://127.0.0.1:PORT/mcp (default: standard input and output); requests need the key in " +
+        `${commandLine.mcpKey}, or the printed one`
+    )
   ),
   approveAbove: Flag.Finite("approve-above").pipe(
     Flag.withMetavar("notional"),
@@ -35,6 +40,9 @@ const flags = {
   ...SignedSending.keyFlags
 }
 
+/** The minimum number of characters of a key from the environment. */
+const shortestKey = 16
+
 type Given = Command.Command.Config.Infer<typeof flags>
 
 const hasKey = ({ keyEnv, keyFile }: SignedSending.KeyOptions) =>
@@ -44,6 +52,18 @@ const hasKey = ({ keyEnv, keyFile }: SignedSending.KeyOptions) =>
       Effect.map(Option.exists((key) => Redacted.value(key).trim() !== "")),
       Effect.orDie
     )
+
+/** Returns the key for requests over HTTP: from the environment, otherwise a new one. */
+const findHttpKey = Config.option(Config.Redacted(commandLine.mcpKey)).pipe(
+  Effect.orDie,
+  Effect.flatMap(Option.match({
+    onNone: () => Effect.map(KeyStore.generate, ({ key }) => ({ key, shown: Option.some(key) })),
+    onSome: (key) =>
+      Redacted.value(key).length < shortestKey
+        ? Output.fault(`${commandLine.mcpKey} has fewer than ${shortestKey} characters`)
+        : Effect.succeed({ key, shown: Option.none() })
+  }))
+)
 
 /** Finds the signer, and whether it can trade: returns the options of the tools, and why there are no writing tools. */
 const findOptions = Effect.fnUntraced(
@@ -79,14 +99,20 @@ const serve = Effect.fnUntraced(function*(given: Given) {
       ? `The tools only read: ${reason}.`
       : `Orders are signed by ${options.trading.signer.address} for the account ${options.trading.account}. Orders above ${given.approveAbove} in the quote token need a person's approval.`
   ]
-  const address = Option.map(given.http, (port) => `The address is http://127.0.0.1:${port}/mcp.`)
-  yield* Output.printNotes([...sentences, ...Option.toArray(address)])
+  const http = Option.isNone(given.http) ? undefined : { port: given.http.value, ...(yield* findHttpKey) }
+  const address = http === undefined ? [] : [
+    `The address is http://127.0.0.1:${http.port}/mcp. Each request needs the header ` +
+    `Authorization: Bearer ${
+      Option.match(http.shown, { onNone: () => `$${commandLine.mcpKey}`, onSome: Redacted.value })
+    }`
+  ]
+  yield* Output.printNotes([...sentences, ...address])
   yield* Report.endByInterruption
   return yield* tools.serve({
     ...options,
     instructions: printable(sentences.join(" ")),
     version: yield* Output.readVersion,
-    port: Option.getOrUndefined(given.http)
+    http
   })
 })
 
@@ -104,7 +130,12 @@ export const command = Command.make("mcp", flags, serve).pipe(
   ]),
   Command.provide(() =>
     // the client reads protocol messages from standard output
-    Layer.mergeAll(ActionCommands.layer(), FetchHttpClient.layer, Layer.succeed(Logger.LogToStderr, true))
+    Layer.mergeAll(
+      ActionCommands.layer(),
+      FetchHttpClient.layer,
+      SecureRandom.layerWebCrypto,
+      Layer.succeed(Logger.LogToStderr, true)
+    )
   ),
   Command.withGlobalFlags([GatewayAccess.Gateway])
 )

@@ -483,6 +483,7 @@ export const commandLine = {
   adminUrl: "TRIGATE_ADMIN_URL",
   gatewayUrl: "TRIGATE_GATEWAY_URL",
   gatewayKey: "TRIGATE_GATEWAY_KEY",
+  mcpKey: "TRIGATE_MCP_KEY",
   privateKey: "TRIGATE_PRIVATE_KEY"
 } as const
 
