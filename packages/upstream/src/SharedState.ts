@@ -2,7 +2,7 @@
  * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
  * without it.
  */
-import { addMillis, longAgo, monotonicTime } from "@trigate/domain/encoding/Encoding"
+import { addMillis, longAgo, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -64,6 +64,9 @@ export const make = Effect.fnUntraced(function*(
   let askAgainAt = longAgo
   yield* Metric.update(gauge, 0)
 
+  /** Returns whether every call runs without the store at a time. */
+  const isPaused = (now: MonotonicTime): boolean => outage.isAway() && now < askAgainAt
+
   /**
    * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
    * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
@@ -77,7 +80,7 @@ export const make = Effect.fnUntraced(function*(
       const clock = fiber.getRef(Clock.Clock)
       if (outage.isAway()) {
         const now = monotonicTime(clock)
-        if (now < askAgainAt) return local
+        if (isPaused(now)) return local
         // one call tests whether the store is reachable again; no other call waits for the result
         askAgainAt = addMillis(now, pause)
       }
@@ -92,5 +95,5 @@ export const make = Effect.fnUntraced(function*(
       })
     })
 
-  return { orElse }
+  return { isPaused, orElse }
 })

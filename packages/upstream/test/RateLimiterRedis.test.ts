@@ -439,6 +439,108 @@ describe.each(servers.filter((server) => server.isInstalled))("rate limits over 
     }))
 })
 
+/** Two replicas with a connection each to one simulated Redis. */
+const separateReplicas = Effect.gen(function*() {
+  const store = RedisRateLimits.make()
+  const counted = outstanding()
+  const connected = Effect.gen(function*() {
+    const { access, ...connection } = Access.makeSwitched()
+    const layer = RedisRateLimits.layer(store, (operation) => counted.track(access(operation)), venue)
+    const limiter = Context.get(yield* Layer.build(Layer.fresh(layer)), RateLimiter.RateLimiter)
+    return { connection, limiter }
+  })
+  return { clear: Effect.sync(store.clear), counted, one: yield* connected, two: yield* connected }
+})
+
+describe("rate limits of replicas that lose Redis, and reach it again at different times", () => {
+  it.effect("contain what another replica used while this one had no calls", () =>
+    Effect.gen(function*() {
+      const { counted, one, two } = yield* separateReplicas
+      for (const { limiter } of [one, two, one]) yield* limiter.take(ask(query))
+      assert.strictEqual(yield* starts(two.limiter, ask(query)), 54)
+      yield* TestClock.adjust(3000)
+      yield* counted.settle
+      for (const { connection } of [one, two]) yield* connection.kill
+      assert.strictEqual(yield* starts(one.limiter, ask(query)), 0)
+      // its part of the 60 that are left
+      assert.strictEqual(yield* starts(one.limiter, ask(action)), 30)
+    }))
+
+  it.effect("contain what each replica used alone", () =>
+    Effect.gen(function*() {
+      const { counted, one, two } = yield* separateReplicas
+      for (const { limiter } of [one, two, one]) yield* limiter.take(ask(query))
+      yield* TestClock.adjust(1000)
+      for (const { connection } of [one, two]) yield* connection.kill
+      assert.strictEqual(yield* starts(two.limiter, ask(query)), 27)
+      // one has no calls, and finds in its report that Redis is unreachable
+      yield* TestClock.adjust(1500)
+      yield* one.connection.restart
+      assert.strictEqual(yield* starts(one.limiter, ask(query)), 26)
+      yield* two.connection.restart
+      // also when both have reported again, in all 57
+      yield* TestClock.adjust(4000)
+      yield* counted.settle
+      const counts = [yield* starts(one.limiter, ask(query)), yield* starts(two.limiter, ask(query))]
+      assert.deepStrictEqual(counts, [1, 0])
+    }))
+
+  it.effect("contain what a replica uses alone after its report, until a call of it tries Redis again", () =>
+    Effect.gen(function*() {
+      const { counted, one, two } = yield* separateReplicas
+      for (const { limiter } of [one, two, one]) yield* limiter.take(ask(query))
+      for (const { connection } of [one, two]) yield* connection.kill
+      yield* one.limiter.take(ask(action))
+      yield* TestClock.adjust(1500)
+      yield* two.limiter.take(ask(action))
+      for (const { connection } of [one, two]) yield* connection.restart
+      // the report at 2 s, and the calls that try Redis at 2.5 s and 2.4 s
+      yield* TestClock.adjust(600)
+      yield* counted.settle
+      assert.strictEqual(yield* starts(two.limiter, ask(query)), 27)
+      yield* TestClock.adjust(300)
+      assert.strictEqual(yield* starts(one.limiter, ask(query)), 26)
+    }))
+
+  for (const seed of sample("seeds of replicas that lose Redis", [1, 2, 5, 6, 7, 8, 9, 10], 1)) {
+    it.effect(`let them start no more than 1200 a minute together (${seed})`, () =>
+      Effect.gen(function*() {
+        const { clear, counted, one, two } = yield* separateReplicas
+        let rest = yield* Effect.gen(function*() {
+          const all: Array<readonly [at: number, event: Effect.Effect<void>]> = []
+          let at = 0
+          for (let outage = 0; outage < 2; outage++) {
+            at += yield* Random.nextIntBetween(200, 1400)
+            const end = at + (yield* Random.nextIntBetween(4, 600))
+            if (yield* Random.nextBoolean) all.push([(end - 0.5) * grid, clear])
+            let back = end
+            for (const { connection } of [one, two]) {
+              const restart = end + (yield* Random.nextIntBetween(0, 60))
+              all.push([at * grid, connection.kill], [restart * grid, connection.restart])
+              back = Math.max(back, restart)
+            }
+            at = back
+          }
+          return all.toSorted(([a], [b]) => a - b)
+        }).pipe(Random.withSeed(seed + 1000))
+        const schedule = yield* arrivals({ seed, rounds: 2, replicas: 2, grid })
+        const begun = yield* run([one.limiter, two.limiter], schedule, {
+          upstream: "trading-api",
+          step: grid,
+          settle: counted.settle,
+          during: (at) =>
+            Effect.suspend(() => {
+              const due = rest.filter(([time]) => time <= at)
+              rest = rest.slice(due.length)
+              return Effect.forEach(due, ([, event]) => event, { discard: true })
+            })
+        })
+        assert.isAtMost(most(begun, 60_000), 1200)
+        assert.isAtLeast(most(begun, 60_000), 600)
+      }))
+  }
+})
+
 describe.runIf(isInstalled)("rate limits in Redis", () => {
   it.effect("keep a slot no longer than it counts, under a key that names the bounds", () =>
     Effect.gen(function*() {

@@ -51,7 +51,8 @@ const nextOperation = Effect.fnUntraced(function*(
     const call: RateWindow.WindowCall = { class: methodClass, cost, caller, isRefresh }
     const ahead = { read: yield* Random.choice([0, 0, 20]), once: yield* Random.choice([0, 0, 3]) }
     const callers = yield* Random.nextIntBetween(1, 3)
-    const taking = RateLimiterShared.makeTaking(limit, { id, now, call, callers, ahead })
+    const since = now - (yield* Random.choice([0, 1, 10])) * bounds.width
+    const taking = RateLimiterShared.makeTaking(limit, { id, now, call, callers, ahead, since })
     return ({ take }: RateLimiterShared.Counters) => Effect.map(take(taking), takenFrom)
   }
   if (kind === "join") {

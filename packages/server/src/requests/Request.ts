@@ -91,7 +91,13 @@ export interface CallerSocket {
 const maxFrameBytes = 64 * 1024
 
 /** The options of callers' WebSockets. */
-export const options = { maxPayload: maxFrameBytes, perMessageDeflate: false, clientTracking: false } as const
+export const options = {
+  maxPayload: maxFrameBytes,
+  perMessageDeflate: false,
+  clientTracking: false,
+  // one message of each socket in a turn of the event loop: a read can contain a thousand
+  allowSynchronousEvents: false
+} as const
 
 /** A socket from the package `ws`. */
 class WsSocket implements CallerSocket {

@@ -146,7 +146,7 @@ const findCaps = (
 const take = (
   counted: Counted,
   limit: RateLimiterShared.SharedLimit,
-  { call, callers, id, maxReads, maxUnits, now, slot, slotOfCaller }: RateLimiterShared.Taking,
+  { call, callers, id, maxReads, maxUnits, now, since, slot, slotOfCaller }: RateLimiterShared.Taking,
   storeNow: number
 ): RateLimiterShared.Taken => {
   const { bounds, burst, isPaced, ofCaller, rate, timeToLive, timeToLiveOfCallers } = limit
@@ -160,7 +160,7 @@ const take = (
   let replicas = 0
   for (const [member, seen] of members.of) {
     if (seen < now - timeToLive) members.of.delete(member)
-    if (seen >= now - RateLimiterShared.runningFor) replicas += 1
+    if (seen >= since) replicas += 1
   }
   const level = pace.level === undefined
     ? burst

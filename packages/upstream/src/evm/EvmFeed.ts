@@ -203,6 +203,9 @@ const grace = "10 seconds"
 /** Maximum number of the latest pending-transaction hashes that are stored to detect duplicates. */
 const mostPending = 4096
 
+/** Number of deliveries of pending-transaction hashes after which other fibers run. */
+const sliceDeliveries = 1024
+
 const syncingEvery = 10 * second
 
 /** Number of consecutive refusals of the pending block after which the subscriptions to it end. */
@@ -262,15 +265,27 @@ export const make = Effect.fnUntraced(
     })
     const catchUp = makeCatchUp({ reads, topics, chain, logs, reorganisations: () => reorganisations })
 
-    const onPending = (hashes: ReadonlyArray<string>): void => {
-      for (const hash of hashes) {
-        if (pending.has(hash)) continue
-        pending.add(hash)
-        for (const topic of topics.ofKind("newPendingTransactions")) topics.emit(topic, JSON.stringify(hash))
-      }
+    /** Sends a new hash. Returns the number of deliveries. */
+    const onPending = (hash: string): number => {
+      if (pending.has(hash)) return 0
+      pending.add(hash)
       if (pending.size > mostPending) pending = new Set([...pending].slice(-mostPending / 2))
-      topics.flush()
+      const wanted = topics.ofKind("newPendingTransactions")
+      for (const topic of wanted) topics.emit(topic, JSON.stringify(hash))
+      return wanted.reduce((sum, { sinks }) => sum + sinks.size, 0)
     }
+
+    /** Sends new hashes, in slices between which other fibers run. */
+    const sendPending = Effect.fnUntraced(function*(hashes: ReadonlyArray<string>) {
+      let deliveries = 0
+      for (const hash of hashes) {
+        deliveries += onPending(hash)
+        if (deliveries < sliceDeliveries) continue
+        deliveries = 0
+        yield* Effect.andThen(topics.flushAll, Effect.yieldNow)
+      }
+      yield* topics.flushAll
+    })
 
     const wantsPending = () => topics.ofKind("newPendingTransactions").length > 0
     const isPendingPolled = () => wantsPending() && !source.isPendingAnnounced()
@@ -288,11 +303,11 @@ export const make = Effect.fnUntraced(
     const checkPending = Effect.suspend(() => {
       if (!isPendingPolled() || Json.millisBetween(pendingAt, now()) < pollAtLeast()) return Effect.void
       pendingAt = now()
-      return Effect.match(reads.pending, {
-        onFailure: pendingFailed,
+      return Effect.matchEffect(reads.pending, {
+        onFailure: (error) => Effect.sync(() => pendingFailed(error)),
         onSuccess: (hashes) => {
           refusals = 0
-          onPending(hashes)
+          return sendPending(hashes)
         }
       })
     })
@@ -335,7 +350,10 @@ export const make = Effect.fnUntraced(
         reads.remember(header)
         return Effect.andThen(chain.take(header, true), checkPending)
       },
-      pending: (hash) => onPending([hash]),
+      pending: (hash) => {
+        onPending(hash)
+        topics.flush()
+      },
       wantsPending
     })
 

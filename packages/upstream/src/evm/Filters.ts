@@ -227,12 +227,15 @@ const makeLogIndex = () => {
   }
 }
 
+/** Number of connections that are flushed before other fibers run: each takes a system call. */
+const sliceFlushes = 256
+
 /** Makes an empty set of subscriptions to the chain of an upstream. */
 export const makeTopics = (upstream: string) => {
   const topics = new Map<string, FeedTopic>()
   const logs = makeLogIndex()
   let order = 0
-  let touched = new Set<EvmSink>()
+  const touched = new Set<EvmSink>()
 
   const send = ({ id, sinks }: FeedTopic, member: "error" | "result", text: string): void => {
     const frame: EvmFrame = {
@@ -268,6 +271,22 @@ export const makeTopics = (upstream: string) => {
     return `${name}#${variant}`
   }
 
+  /** Flushes up to `most` connections. Returns whether all are flushed. */
+  const flushSome = (most: number): boolean => {
+    let left = most
+    for (const sink of touched) {
+      if (left-- <= 0) return false
+      touched.delete(sink)
+      sink.flush()
+    }
+    return true
+  }
+
+  /** Flushes all these connections, in slices between which other fibers run. */
+  const flushAll: Effect.Effect<void> = Effect.suspend(() =>
+    flushSome(sliceFlushes) ? Effect.void : Effect.andThen(Effect.yieldNow, flushAll)
+  )
+
   const ofKind = <Kind extends Interest["kind"]>(kind: Kind): ReadonlyArray<FeedTopic<InterestIn<Kind>>> =>
     [...topics.values()].filter((topic) => isKind(topic, kind))
 
@@ -291,13 +310,14 @@ export const makeTopics = (upstream: string) => {
      */
     join: (interest: Interest, sink: EvmSink, since: bigint): FeedTopic => {
       const name = sharedName(interest)
-      const id = newId()
-      const key = name === undefined ? id : findKey(name, sink)
-      const known = topics.get(key)
+      const shared = name === undefined ? undefined : findKey(name, sink)
+      const known = shared === undefined ? undefined : topics.get(shared)
       if (known !== undefined) {
         known.sinks.add(sink)
         return known
       }
+      const id = newId()
+      const key = shared ?? id
       const topic: FeedTopic = {
         key,
         id,
@@ -338,12 +358,11 @@ export const makeTopics = (upstream: string) => {
       const error = JsonRpc.errorObject(new UpstreamUnavailable({ upstream, attempts: 1, detail }))
       for (const topic of ofKind(kind)) fail(topic, error)
     },
-    /** Flushes the connections to which results were sent since the last flush. */
+    /** Flushes the connections to which results were sent since their last flush. */
     flush: (): void => {
-      const sinks = touched
-      touched = new Set()
-      for (const sink of sinks) sink.flush()
-    }
+      flushSome(Number.POSITIVE_INFINITY)
+    },
+    flushAll
   }
 }
 

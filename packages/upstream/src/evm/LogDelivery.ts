@@ -62,8 +62,9 @@ const mostBehind = HeadChain.most - 1024
  */
 const mostAlternatives = { addresses: 100, topics: 4 }
 
-/** Number of comparisons and deliveries after which other fibers run. */
+/** Number of comparisons after which other fibers run, and the number that takes as long as a delivery. */
 const sliceWork = 4_096
+const deliveryWork = 4
 
 /** Maximum number of matching logs and subscriptions in memory. Beyond, they are sent before further logs are compared. */
 const mostMatches = 65_536
@@ -180,8 +181,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     let work = 0
     const pause = Effect.suspend(() => {
       work = 0
-      topics.flush()
-      return Effect.yieldNow
+      return Effect.andThen(topics.flushAll, Effect.yieldNow)
     })
     sending = block
     for (const [index, text] of logs.entries()) {
@@ -198,7 +198,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
           topics.emit(topic, each)
           sent.push(each)
           wasSent.add(each)
-          work += 1 + topic.sinks.size
+          work += 1 + deliveryWork * topic.sinks.size
           if (work >= sliceWork) yield* pause
           if (block.isReplaced) return undefined
         }
@@ -386,7 +386,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
       streak = 0
       atOnce = Math.min(mostSpan, 2 * atOnce)
       sendPositions()
-      topics.flush()
+      yield* topics.flushAll
     }
   })
 

@@ -76,11 +76,20 @@ export type SharedWindow = (
  */
 export interface Alone {
   readonly part: number
+  /** The use that the shared window last reported while no call asked for it. */
+  readonly reported?: ReportedUnits
   /**
    * Records a call that starts while the shared window is unreachable, so that the call can be reported to the window
    * later.
    */
   readonly started: (call: WindowCall) => void
+}
+
+/** The use of a shared window, and the use of this process in it, at a point in time. */
+export interface ReportedUnits {
+  readonly at: MonotonicTime
+  readonly held: Units
+  readonly own: Units
 }
 
 /** The result of counting a call in the rate window that replicas share. */
@@ -336,11 +345,13 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     call: WindowCall,
     ahead: Units,
     now: MonotonicTime
-  ): Effect.Effect<Permits, Full> =>
-    Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
+  ): Effect.Effect<Permits, Full> => {
+    if (alone.reported !== undefined) hear(alone.reported)
+    return Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
       alone.started(call)
       return permits(again, call)
     })
+  }
 
   const startShared = (
     answer: SharedAnswer,
@@ -352,7 +363,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     if (answer.level !== undefined) pacer?.set(answer.level, now)
     if (answer.wait > 0) {
       window.refund(taken, call, call.cost)
-      if (answer.part === undefined) hear(answer.held, now)
+      if (answer.part === undefined) hear({ at: now, held: answer.held, own: window.all.held })
       return Effect.fail(answer)
     }
     if (answer.part !== undefined) {
@@ -361,14 +372,16 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         Effect.tapError(() => Effect.sync(() => answer.refund(call.cost)))
       )
     }
-    hear(answer.held, now)
+    hear({ at: now, held: answer.held, own: window.all.held })
     return Effect.succeed(permits(taken, call, answer.refund))
   }
 
-  const hear = (held: Units, now: MonotonicTime) => {
-    others = notOwn(held)
-    ownThen = { ...window.all.held }
-    othersUntil = addMillis(now, (bounds.slots + 1) * bounds.width)
+  const hear = ({ at, held, own }: ReportedUnits): void => {
+    const until = addMillis(at, (bounds.slots + 1) * bounds.width)
+    if (until < othersUntil) return
+    others = { read: Math.max(0, held.read - own.read), once: Math.max(0, held.once - own.once) }
+    ownThen = { ...own }
+    othersUntil = until
   }
 
   /**
@@ -386,11 +399,6 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
       return { index, read: without("read"), once: without("once") }
     })
   }
-
-  const notOwn = (held: Units): Units => ({
-    read: Math.max(0, held.read - window.all.held.read),
-    once: Math.max(0, held.once - window.all.held.once)
-  })
 
   /** Waits until the call is next in the queue, and then until there is capacity, at most until the time `giveUp`. */
   const waitForTurn = (

@@ -31,7 +31,7 @@ local members, replicas = redis.call('HGETALL', KEYS[4]), 0
 for i = 1, #members, 2 do
   local seen = tonumber(members[i + 1])
   if seen < tonumber(ARGV[15]) - tonumber(ARGV[7]) then redis.call('HDEL', KEYS[4], members[i]) end
-  if seen >= tonumber(ARGV[15]) - tonumber(ARGV[20]) then replicas = replicas + 1 end
+  if seen >= tonumber(ARGV[20]) then replicas = replicas + 1 end
 end
 local pace = redis.call('HMGET', KEYS[3], 'level', 'at', 'waits', 'waitsAt')
 local time, rate, burst = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
@@ -230,7 +230,7 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
     const keyOfMembers = `${key}:members`
     const keyOfRestored = `${key}:restored`
     return {
-      take: ({ call, callers, id, maxReads, maxUnits, now, slot, slotOfCaller }) =>
+      take: ({ call, callers, id, maxReads, maxUnits, now, since, slot, slotOfCaller }) =>
         evaluateTake(
           key,
           keyOfCallers,
@@ -255,7 +255,7 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
           burst,
           isPaced && call.isRefresh === true ? 1 : 0,
           id,
-          RateLimiterShared.runningFor
+          since
         ).pipe(
           Effect.flatMap(decodeAnswer),
           Effect.map(

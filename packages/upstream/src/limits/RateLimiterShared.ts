@@ -91,12 +91,14 @@ export interface Taking {
   readonly maxUnits: number
   /** The number of active callers that the process knows. */
   readonly callers: number
+  /** The processes that have reported since this time, by the wall clock, count as running. */
+  readonly since: number
 }
 
 /** Describes a call for the counters of a limit; `ahead` are the units of the calls that start before it. */
 export const makeTaking = (
   { bounds, ofCaller }: Pick<SharedLimit, "bounds" | "ofCaller">,
-  { ahead, ...taking }: Pick<Taking, "id" | "now" | "call" | "callers"> & { readonly ahead: RateWindow.Units }
+  { ahead, ...taking }: Pick<Taking, "id" | "now" | "call" | "callers" | "since"> & { readonly ahead: RateWindow.Units }
 ): Taking => ({
   ...taking,
   slot: RateWindow.slotAt(bounds, taking.now),
@@ -125,7 +127,7 @@ export interface Taken {
   readonly ofCaller: ReadonlyArray<RateWindow.Slot>
   /** The units that refreshes are allowed to use now. */
   readonly level: number
-  /** The number of running processes that use the limit. */
+  /** The number of processes that use the limit and have reported since {@link Taking.since}. */
   readonly replicas: number
 }
 
@@ -206,6 +208,26 @@ const clockMargin = 1000
 /** Milliseconds after its last report for which a process counts as running. */
 export const runningFor = 5 * reportEvery
 
+/** The use of all processes at the last report of this process, and its own use shortly before. */
+interface ReportedUse {
+  readonly at: MonotonicTime
+  /** The same time by the system clock. */
+  readonly wall: number
+  readonly own: ReadonlyMap<number, RateWindow.Slot>
+  readonly all: ReadonlyArray<SlotUnits>
+}
+
+const sumReported = (bounds: RateWindow.Bounds, { all, at, own, wall }: ReportedUse): RateLimiter.ReportedUnits => {
+  const sums = { at, held: { read: 0, once: 0 }, own: { read: 0, once: 0 } }
+  const oldest = RateWindow.slotAt(bounds, wall) - bounds.slots
+  for (const { class: methodClass, slot, units } of all) if (slot >= oldest) sums.held[methodClass] += units
+  for (const { once, read } of own.values()) {
+    sums.own.once += once
+    sums.own.read += read
+  }
+  return sums
+}
+
 /** Makes a rate limiter whose limits are shared through a store. */
 export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }: Options, driver: Driver) {
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
@@ -217,10 +239,12 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
 
   /** The reports of this process to the windows that it has used. */
   const reports = new Set<Effect.Effect<void>>()
+  let isEnding = false
   // a process that ends writes its last use
-  yield* Effect.addFinalizer(() =>
-    Effect.forEach(reports, (report) => report, { concurrency: "unbounded", discard: true })
-  )
+  yield* Effect.addFinalizer(() => {
+    isEnding = true
+    return Effect.forEach(reports, (report) => report, { concurrency: "unbounded", discard: true })
+  })
   yield* Effect.forkScoped(Effect.forever(
     Effect.andThen(
       Effect.sleep(reportEvery),
@@ -231,29 +255,31 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
   const share = (name: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
     const limit = sharedLimit(name, bounds, isPaced)
     const { ofCaller, rate, timeToLive } = limit
+    const lasts = (bounds.slots + 1) * bounds.width
     const counters = driver(limit)
     let replicas = 1
     let isKnown = false
     /**
      * The time until which the store may lack units of other processes. Set when the store has lost this process's
-     * entry, because it may then have lost other entries too.
+     * entry, because it may then have lost other entries too, and while the store is unreachable, because other processes
+     * then start calls that they write later.
      */
     let incompleteUntil = longAgo
+    /** The time at which the store was last unreachable. */
+    let unreachableAt = longAgo
     /**
      * The units of calls that started while the store was unreachable, and that are not yet written to it. They are
      * grouped by slot of this process's window.
      */
     let alone = new Map<number, RateWindow.Slot>()
-    /** The use of all processes at the last report, and the use of this process shortly before. */
-    let reported: {
-      readonly at: MonotonicTime
-      /** The same time by the system clock. */
-      readonly wall: number
-      readonly own: ReadonlyMap<number, RateWindow.Slot>
-      readonly all: ReadonlyArray<SlotUnits>
-    } | undefined
+    let reported: ReportedUse | undefined
     let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
     let usedAt = longAgo
+
+    const noteUnreachable = (clock: Clock.Clock): void => {
+      unreachableAt = monotonicTime(clock)
+      incompleteUntil = addMillis(unreachableAt, lasts)
+    }
 
     const addAlone = ({ index, once, read }: RateWindow.Slot): void => {
       const slot = alone.get(index) ?? { index, read: 0, once: 0 }
@@ -286,7 +312,6 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             lately: (slot.index + 1) * bounds.width > monotonicMillis(at) - 2 * reportEvery ? slot[methodClass] : 0
           }))
         )
-        const lasts = (bounds.slots + 1) * bounds.width
         return counters.join({ id, now, lasts, since: Math.max(0, Math.floor(wall - clockMargin)), own: slots, all })
           .pipe(
             Effect.tap((wasKnown) =>
@@ -308,8 +333,16 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       const own = latestOwn
       const at = monotonicTime(clock)
       if (own === undefined || !isKnown || millisBetween(usedAt, at) > timeToLive) return Effect.void
+      // others count a process that reports as one whose later calls the store counts
+      if (!isEnding && state.isPaused(at)) return Effect.void
+      // only calls determine whether the store counts as reachable
+      const inTime = <A, E>(step: Effect.Effect<A, E>) =>
+        Effect.match(Effect.timeout(step, "1 second"), {
+          onFailure: () => noteUnreachable(clock),
+          onSuccess: () => {}
+        })
       // the units of an outage are written also if no call follows: other processes need to know them
-      if (alone.size > 0) return Effect.ignore(Effect.timeout(join(own), "1 second"))
+      if (alone.size > 0) return inTime(join(own))
       const before = new Map(own().map((slot) => [slot.index, slot]))
       const wall = clock.currentTimeMillisUnsafe()
       const reporting = Effect.flatMap(counters.report(id, wall), (all) => {
@@ -317,8 +350,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         reported = { at, wall, own: before, all }
         return Effect.void
       })
-      // only calls determine whether the store counts as reachable
-      return Effect.ignore(Effect.timeout(reporting, "1 second"))
+      return inTime(reporting)
     })
     reports.add(report)
 
@@ -327,7 +359,9 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         latestOwn = own
         usedAt = monotonicTime(clock)
         const now = clock.currentTimeMillisUnsafe()
-        const taking = makeTaking(limit, { id, now, call, callers, ahead })
+        // a process that has not reported since the store was unreachable may still have to write units
+        const reportedFor = Math.min(runningFor, millisBetween(unreachableAt, usedAt) - clockMargin)
+        const taking = makeTaking(limit, { id, now, call, callers, ahead, since: Math.floor(now - reportedFor) })
         const { slot, slotOfCaller } = taking
         const later = (refunding: Effect.Effect<void, SharedState.StoreFault>) =>
           Queue.offerUnsafe(refunds, state.orElse(refunding, Effect.void))
@@ -342,7 +376,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map((found): RateLimiter.SharedAnswer => {
             const isComplete = found.replicas >= replicas || monotonicTime(clock) >= incompleteUntil
-            if (isComplete) replicas = found.replicas
+            if (found.replicas >= replicas || (isComplete && reportedFor === runningFor)) replicas = found.replicas
             const answer = {
               held: found.held,
               level: found.level,
@@ -363,7 +397,14 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
           answered,
           // a process that has not reached the store yet does not know whether there are other processes
-          Effect.sync(() => ({ part: 1 / (isKnown ? replicas : 2), started: started(clock) }))
+          Effect.sync(() => {
+            noteUnreachable(clock)
+            return {
+              part: 1 / (isKnown ? replicas : 2),
+              started: started(clock),
+              ...(reported === undefined ? {} : { reported: sumReported(bounds, reported) })
+            }
+          })
         )
       })
   }

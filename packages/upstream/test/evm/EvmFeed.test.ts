@@ -808,8 +808,9 @@ describe("a feed", () => {
         assert.isAtMost(Math.max(...chain.ranges), 50)
       })), { discard: true }))
 
-  it.effect(`follows announced heads over two addresses, in front of a slower HTTP node (seed ${seed})`, () =>
-    Effect.forEach(rounds("chains with announced heads", 8, 2), (round) => {
+  it.effect(`follows announced heads over two addresses, in front of a slower HTTP node (seed ${seed})`, () => {
+    const used = new Set<string>()
+    return Effect.forEach(rounds("chains with announced heads", 8, 2), (round) => {
       const sockets = scriptedSockets()
       return Effect.scoped(Effect.gen(function*() {
         const random = randomBy(`${seed} announced ${round}`)
@@ -825,7 +826,6 @@ describe("a feed", () => {
         feed.subscribe({ kind: "newHeads" }, heads)
         feed.subscribe({ kind: "logs", filter: {} }, logs)
         const sources = new Set<string>()
-        const used = new Set<string>()
         /** Lets a second pass, in which the nodes respond on their sockets, and announce the blocks after `from`. */
         const pass = (from: number, isPartial: boolean) =>
           Effect.gen(function*() {
@@ -874,9 +874,12 @@ describe("a feed", () => {
         assert.isTrue(chain.blocks.slice(first).every(({ hash }) => seen.has(hash)))
         assert.deepStrictEqual([...heads.errors, ...logs.errors], [])
         assert.deepStrictEqual([...sources].toSorted(), ["polling", "socket"])
-        assert.deepStrictEqual([...used].toSorted(), ["ws://a", "ws://b"])
       })).pipe(Effect.provideService(SocketTransport, sockets.transport))
-    }, { discard: true }))
+    }, { discard: true }).pipe(
+      // in a round in which few sockets closed, the second one may be unused
+      Effect.andThen(Effect.sync(() => assert.deepStrictEqual([...used].toSorted(), ["ws://a", "ws://b"])))
+    )
+  })
 
   it.effect(`stays within the requests of a public node through reorgs and jumps (seed ${seed})`, () =>
     Effect.forEach(

@@ -187,6 +187,24 @@ describe("the delivery of logs", () => {
       assert.strictEqual(deliveries, 20_000)
     }).pipe(Effect.scoped))
 
+  it.effect("lets other fibers run between the connections to which it sends a block", () =>
+    Effect.gen(function*() {
+      const { delivery, topics } = yield* makeDelivery([{ address: makeAddress(0), topics: [], logIndex: "0x0" }])
+      let flushes = 0
+      for (let index = 0; index < 1_000; index++) {
+        const sink = { caller: local, deliver: () => {}, flush: () => void flushes++ }
+        topics.join({ kind: "logs", filter: { address: makeAddress(0) } }, sink, 0n)
+      }
+      const seen = new Set<number>()
+      yield* Effect.forkScoped(delivery.run)
+      delivery.wake()
+      yield* until(() => {
+        seen.add(flushes)
+        return flushes === 1_000
+      })
+      assert.includeMembers([...seen], [256, 512, 768])
+    }).pipe(Effect.scoped))
+
   it.effect("compares a log only with subscriptions that the index finds for it", () =>
     Effect.gen(function*() {
       const { topics } = yield* makeDelivery([])
