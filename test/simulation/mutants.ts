@@ -3,13 +3,19 @@
  * a seed fails. Each replaces one text of a source file.
  */
 
-/** A fault in the code. */
-export interface Mutant {
-  readonly name: string
+/** A text of a source file, and what replaces it. */
+export interface Edit {
   /** The file, from the root of the repository. */
   readonly file: string
   readonly from: string
   readonly to: string
+}
+
+/** A fault in the code. */
+export interface Mutant extends Edit {
+  readonly name: string
+  /** A second change, where two parts of the code prevent the fault. */
+  readonly also?: Edit
   /** The smaller scenario that finds it, which runs many more seeds a second. Default: two replicas of a gateway. */
   readonly scenario?: "once" | "guard" | "deaths" | "streams"
   /** Whether this project had the fault once. */
@@ -67,13 +73,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "a client that leaves interrupts the request to the venue",
     file: "packages/trading/src/Exchange.ts",
     from: `const sent = detached(sendOnce(admitted, requestId))`,
-    to: `const sent = sendOnce(admitted, requestId)`
+    to: `const sent = sendOnce(admitted, requestId)`,
+    scenario: "once"
   },
   {
-    name: "an interrupted attempt frees the nonce",
+    name: "an attempt that its client interrupts frees the nonce",
     file: "packages/trading/src/actionLog/LoggedAction.ts",
     from: `(claim) => claim.settle("unknown"))`,
-    to: `(claim) => claim.settle("released"))`
+    to: `(claim) => claim.settle("released"))`,
+    // nothing interrupts an attempt that is detached from its client
+    also: {
+      file: "packages/trading/src/Exchange.ts",
+      from: `const sent = detached(sendOnce(admitted, requestId))`,
+      to: `const sent = sendOnce(admitted, requestId)`
+    },
+    scenario: "once"
   },
   {
     name: "a refused repeat counts as rejected",
