@@ -201,19 +201,18 @@ const isObject = (value: unknown): value is { readonly [name: string]: unknown }
 const member = (value: unknown, name: string): unknown => isObject(value) ? value[name] : undefined
 
 /**
- * Subscribes to the fills of an account at any replica, and resumes at another one after each loss. Checks the order of
- * the events.
+ * Makes the receiver of the frames of an account's subscriber, on any connection. It checks the order of the events, and
+ * remembers the position from which to resume. With several subscriptions (`isShared`), the position remains the earlier
+ * one until the `pong` that follows the subscriptions, and rows can repeat.
  */
-export const makeSubscriber = (
-  { log, now, random }: Simulation.Simulation["Service"],
-  network: Network,
-  node: Simulation.Node,
+export const makeReceiver = (
+  { log, now }: Simulation.Simulation["Service"],
+  name: string,
   address: string,
-  replicas: ReadonlyArray<string>
+  isShared = false
 ) => {
-  const sockets = network.sockets(node)
   const subscriber: Subscriber = {
-    name: node.name,
+    name,
     address,
     rows: new Map(),
     seen: new Set(),
@@ -222,6 +221,9 @@ export const makeSubscriber = (
     heardAt: 0
   }
   let cursor = ""
+  let resumeFrom = ""
+  let isReplayed = !isShared
+  let isRecovered = false
   let last: { readonly epoch: string; readonly seq: number } | undefined
 
   const receive = (text: string): void => {
@@ -230,38 +232,73 @@ export const makeSubscriber = (
     const data = member(frame, "data")
     if (channel === "resume") {
       const [epoch, seq] = [String(member(data, "epoch")), Number(member(data, "seq"))]
-      if (member(data, "recovered") === false) {
+      isRecovered = member(data, "recovered") === true
+      if (!isRecovered) {
         subscriber.gaps.push(now())
         subscriber.rows.clear()
         last = { epoch, seq }
         cursor = `${epoch}:${seq}`
-        log(node.name, `is told of a gap, at ${cursor}`)
+        resumeFrom = cursor
+        log(name, `is told of a gap, at ${cursor}`)
       }
       return
     }
-    if (channel !== "userFills") return
+    // without a resumption, a subscription without snapshots begins with its acknowledgement
+    if (channel === "subscriptionResponse" && !isRecovered) subscriber.gaps.push(now())
+    if (channel === "pong") isReplayed = true
+    if (isReplayed) resumeFrom = cursor
+    if (channel !== "userFills" && channel !== "orderUpdates") return
     subscriber.heardAt = now()
-    const fills = member(data, "fills")
+    const rows = channel === "userFills" ? member(data, "fills") : data
     const isSnapshot = member(data, "isSnapshot") === true
     const seq = Number(member(frame, "seq"))
     const epoch = member(frame, "epoch")
     if (typeof epoch === "string" && !Number.isNaN(seq)) {
-      if (!isSnapshot && last !== undefined && epoch === last.epoch && seq <= last.seq) {
-        subscriber.faults.push(`${node.name} received event ${seq} after ${last.seq}`)
+      if (!isSnapshot && !isShared && last !== undefined && epoch === last.epoch && seq <= last.seq) {
+        subscriber.faults.push(`${name} received event ${seq} after ${last.seq}`)
       }
       last = { epoch, seq }
       cursor = `${epoch}:${seq}`
+      if (isReplayed) resumeFrom = cursor
     }
-    for (const fill of Array.isArray(fills) ? fills : []) {
-      const row = `${String(member(fill, "oid"))}/${String(member(fill, "tid"))}/${String(member(fill, "sz"))}`
-      subscriber.seen.add(row)
-      if (!isSnapshot) subscriber.rows.set(row, (subscriber.rows.get(row) ?? 0) + 1)
+    for (const row of Array.isArray(rows) ? rows : []) {
+      const id = channel === "userFills"
+        ? `${String(member(row, "oid"))}/${String(member(row, "tid"))}/${String(member(row, "sz"))}`
+        : `${String(member(member(row, "order"), "oid"))} ${String(member(row, "status"))}`
+      subscriber.seen.add(id)
+      if (!isSnapshot && !isShared) subscriber.rows.set(id, (subscriber.rows.get(id) ?? 0) + 1)
     }
   }
+  return {
+    subscriber,
+    receive,
+    /** Begins a connection. Returns the position from which it resumes. */
+    connect: (): string => {
+      isReplayed = !isShared
+      cursor = resumeFrom
+      return resumeFrom
+    }
+  }
+}
+
+/**
+ * Subscribes to the fills of an account at any replica, and resumes at another one after each loss. Checks the order of
+ * the events.
+ */
+export const makeSubscriber = (
+  simulation: Simulation.Simulation["Service"],
+  network: Network,
+  node: Simulation.Node,
+  address: string,
+  replicas: ReadonlyArray<string>
+) => {
+  const { log, now, random } = simulation
+  const sockets = network.sockets(node)
+  const { connect, receive, subscriber } = makeReceiver(simulation, node.name, address)
 
   const session = Effect.gen(function*() {
     const replica = replicas[Simulation.pickBelow(random, replicas.length)] ?? ""
-    const connection = yield* sockets.open(Redacted.make(`${replica.replace("http", "ws")}/ws?resume=${cursor}`))
+    const connection = yield* sockets.open(Redacted.make(`${replica.replace("http", "ws")}/ws?resume=${connect()}`))
     yield* connection.send(
       JSON.stringify({ method: "subscribe", subscription: { type: "userFills", user: address } })
     )

@@ -15,6 +15,7 @@ import * as Guarded from "./guard.ts"
 import { mutants } from "./mutants.ts"
 import * as Once from "./once.ts"
 import * as Replicas from "./scenario.ts"
+import * as Streams from "./streams.ts"
 
 const help = `npm run simulate [-- options]
 
@@ -27,6 +28,7 @@ faults of a seed. Checks the promises of docs/reliability.md against the venue's
   --minutes M    runs seeds until M minutes have passed
   --once         runs only the path of a signed action, which takes a few milliseconds a seed
   --guard        runs only replicas with policies for signed actions
+  --streams      runs only the streams of accounts between two replicas, with faults that are dense
   --deaths       runs only replicas with dead man's switches, of which ten fire in each seed
   --mutants      instead, puts known faults into the code, one at a time, and counts the seeds that each needs to be found
   --mutant I     with --mutants: only the one with this number
@@ -43,6 +45,7 @@ const { values } = parseArgs({
     once: { type: "boolean" },
     guard: { type: "boolean" },
     deaths: { type: "boolean" },
+    streams: { type: "boolean" },
     mutants: { type: "boolean" },
     mutant: { type: "string" }
   }
@@ -70,6 +73,7 @@ const showProgress = (text: string): void => {
 
 /** Runs the program itself with a mutant in the code; returns the number of runs until a seed failed. */
 const findMutant = (index: number, most: number, from: number): number | undefined => {
+  const scenario = mutants[index]?.scenario
   const child = spawnSync(process.execPath, [
     "--import",
     path.join(import.meta.dirname, "mutate.ts"),
@@ -78,9 +82,7 @@ const findMutant = (index: number, most: number, from: number): number | undefin
     String(from),
     "--seeds",
     String(most),
-    ...(mutants[index]?.inOnce === true ? ["--once"] : []),
-    ...(mutants[index]?.inGuard === true ? ["--guard"] : []),
-    ...(mutants[index]?.inDeaths === true ? ["--deaths"] : [])
+    ...(scenario === undefined ? [] : [`--${scenario}`])
   ], {
     encoding: "utf8",
     env: { ...process.env, TRIGATE_MUTANT: String(index), TRIGATE_FIRST_FAILURE: "1" },
@@ -164,6 +166,8 @@ const isPassed = values.guard === true && first !== undefined
   ? simulate(Guarded.make(first))
   : values.deaths === true && first !== undefined
   ? simulate(Deaths.make(first))
+  : values.streams === true
+  ? simulate(Streams.make())
   : values.once === true
   ? simulate(Once.make(accounts.slice(0, 1)))
   : simulate(Replicas.make(accounts))

@@ -26,6 +26,7 @@ import {
   seriesKey
 } from "@trigate/domain/candles/Candle"
 import type { BarRange, BarRanges, Candle, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
@@ -275,8 +276,8 @@ interface Track extends Series {
   /** The interval from which the bars of this series are built; `undefined` for a followed interval. */
   readonly base: CandleInterval | undefined
   known: BarRanges
-  /** The earliest time of the next request for the series, in milliseconds. */
-  notBefore: number
+  /** The earliest time of the next request for the series. */
+  notBefore: MonotonicTime
   /** The time at which the venue's own bars were last requested, in milliseconds. */
   comparedAt: number
 }
@@ -308,7 +309,9 @@ const start = Effect.fnUntraced(function*(
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
   const reported = new Set<string>()
-  let coinsAt = Number.NEGATIVE_INFINITY
+  let coinsAt = longAgo
+  const clock = yield* Clock.Clock
+  const elapsed = (): MonotonicTime => monotonicTime(clock)
 
   /** Returns the number of the last bar that has certainly closed. */
   const lastClosed = (interval: CandleInterval, now: number): number => barAt(interval, now - GRACE) - 1
@@ -341,7 +344,7 @@ const start = Effect.fnUntraced(function*(
         interval,
         base: isFollowed ? undefined : followed,
         known: yield* archive.known({ coin, interval }, { from: 0, to: barAt(interval, now) }),
-        notBefore: 0,
+        notBefore: longAgo,
         // the first check of a followed series is due immediately, because its stream does not send bars from before
         // the recording began
         comparedAt: isFollowed ? now - HOUR : now
@@ -355,9 +358,9 @@ const start = Effect.fnUntraced(function*(
   /** Adds the coins of the configuration and, every hour, newly listed coins. */
   const findCoins = Effect.fnUntraced(function*(now: number) {
     for (const [coin, interval] of named) yield* add(coin, interval, now)
-    if (everyCoin === undefined || now < coinsAt + HOUR) return
+    if (everyCoin === undefined || millisBetween(coinsAt, elapsed()) < HOUR) return
     for (const coin of yield* source.coins) if (!named.has(coin)) yield* add(coin, everyCoin.interval, now)
-    coinsAt = now
+    coinsAt = elapsed()
   })
 
   const followedTrack = ({ base, coin }: Track): Track | undefined =>
@@ -382,7 +385,7 @@ const start = Effect.fnUntraced(function*(
    */
   const missingTask = (track: Track, now: number): Task | undefined => {
     const { interval } = track
-    if (now < track.notBefore) return undefined
+    if (elapsed() < track.notBefore) return undefined
     const followed = followedTrack(track)
     const closed = lastClosed(interval, now)
     // larger bars that end after the last recorded smaller bar are not requested, because they will be built from
@@ -401,7 +404,9 @@ const start = Effect.fnUntraced(function*(
    */
   const comparisonTask = (track: Track, now: number): Task | undefined => {
     const { base, comparedAt, interval, notBefore } = track
-    if (base === undefined || isFirst(track) || now < Math.max(comparedAt + DAY, notBefore)) return undefined
+    if (base === undefined || isFirst(track) || now < comparedAt + DAY || elapsed() < notBefore) {
+      return undefined
+    }
     const to = Math.min(lastClosed(interval, now), lastKnown(track))
     const from = Math.max(oldest(interval, now), Math.min(to, barAt(interval, comparedAt)))
     return from > to ? undefined : { track, range: { from, to }, lostAt: Number.POSITIVE_INFINITY }
@@ -461,8 +466,8 @@ const start = Effect.fnUntraced(function*(
     if (bars.length > 0) yield* build(track)
   })
 
-  const leaveOut = (track: Track, now: number, why: string) => {
-    track.notBefore = now + HOUR
+  const leaveOut = (track: Track, why: string) => {
+    track.notBefore = addMillis(elapsed(), HOUR)
     return Effect.logWarning(`Recording of ${track.coin} ${track.interval} pauses for an hour: ${why}`)
   }
 
@@ -476,9 +481,9 @@ const start = Effect.fnUntraced(function*(
     const request = { coin, interval, startTime: openTime(interval, from), endTime: closeTime(interval, range.to) }
     const rows = yield* source.bars(request)
     const now = yield* Clock.currentTimeMillis
-    if (rows === undefined) return yield* leaveOut(track, now, "the venue does not know the coin")
+    if (rows === undefined) return yield* leaveOut(track, "the venue does not know the coin")
     if (!rows.every((bar) => belongsTo(track, bar))) {
-      return yield* leaveOut(track, now, "the venue's bars do not begin at the boundaries of the interval")
+      return yield* leaveOut(track, "the venue's bars do not begin at the boundaries of the interval")
     }
     const isAll = from === 0 && rows.length < retained - NEWEST
     const held = { from: isAll ? from : firstCompleteBar(interval, from, rows[0]?.t, now, retained), to: range.to }

@@ -106,6 +106,10 @@ interface Life {
   steps: number
   /** The step before which the life ends; `Infinity` by default. */
   lastStep: number
+  /** The time at which the life continues. */
+  pausedUntil: number
+  /** The steps that wait for the end of a pause. */
+  held: Array<() => void>
   /** Called once when the life ends. */
   readonly endings: Set<() => void>
 }
@@ -141,6 +145,11 @@ export interface Node {
   readonly kill: () => void
   /** Kills the node before its given step, counted from its last start. */
   readonly killAtStep: (step: number) => void
+  /**
+   * Runs no step of the node for a time, like `kill -STOP`: its timers and received messages wait. Its clocks continue,
+   * so a lease can expire.
+   */
+  readonly pause: (milliseconds: number) => void
   /** Registers what happens outside of the node when it is killed. Returns a function that cancels it. */
   readonly onKilled: (ending: () => void) => () => void
   /** Moves the wall clock of the node. Its monotonic clock, and therefore its timers, are not affected. */
@@ -341,6 +350,7 @@ class World {
       if (picked === undefined || last === undefined) return false
       if (at < ready.length) ready[at] = last
       this.#mix(at)
+      if (this.#isHeld(picked.life, picked.task)) continue
       if (this.#runs(picked.life)) {
         this.steps++
         picked.task()
@@ -353,12 +363,30 @@ class World {
       if (timer.isCancelled) continue
       this.#now = timer.at
       this.#mix(timer.order)
+      if (this.#isHeld(timer.owner, timer.run)) continue
       if (this.#runs(timer.owner)) {
         this.steps++
         timer.run()
         return true
       }
     }
+  }
+
+  /** Returns whether a step waits because its life is paused. */
+  #isHeld(life: Life | undefined, step: () => void): boolean {
+    if (life === undefined || !life.isAlive || life.pausedUntil <= this.#now) return false
+    life.held.push(step)
+    return true
+  }
+
+  /** Pauses a life. The pause ends later if the life is already paused for longer. */
+  pause(life: Life, milliseconds: number): void {
+    life.pausedUntil = Math.max(life.pausedUntil, this.#now + milliseconds)
+    this.set(milliseconds, undefined, () => {
+      if (life.pausedUntil > this.#now) return
+      for (const task of life.held) this.#ready.push({ task, life })
+      life.held = []
+    })
   }
 
   /** Returns whether a life can run its next step. */
@@ -383,13 +411,17 @@ const makeNode = (world: World, name: string): Node => {
     steps: () => life?.steps ?? 0,
     start: (program) => {
       if (life?.isAlive !== true) {
-        life = { isAlive: true, steps: 0, lastStep: Infinity, endings: new Set() }
+        life = { isAlive: true, steps: 0, lastStep: Infinity, pausedUntil: 0, held: [], endings: new Set() }
         context = world.context(name, life, skew)
       }
-      return Effect.runForkWith(context)(program)
+      const isPaused = life.pausedUntil > world.now()
+      return Effect.runForkWith(context)(isPaused ? Effect.andThen(Effect.yieldNow, program) : program)
     },
     kill: () => {
       if (life !== undefined) end(life)
+    },
+    pause: (milliseconds) => {
+      if (life?.isAlive === true) world.pause(life, milliseconds)
     },
     onKilled: (ending) => {
       const { endings = new Set<() => void>() } = life ?? {}

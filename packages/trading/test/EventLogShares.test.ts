@@ -75,6 +75,19 @@ describe("the rows of the event log", () => {
     assert.deepStrictEqual([copy.after(0, "busy", "userFills"), copy.after(0, "quiet", "userFills")], [[], [past]])
   })
 
+  it("are not appended again by a query of missed events when they were dropped", () => {
+    const { append, log } = makeLog()
+    append("begin", "busy")
+    append("event", "busy", 60)
+    append("event", "busy", 60)
+    const times = log.after(0, "busy", "userFills").flatMap(({ rows }) => rows)
+    const row = (time: number) => ({ id: `again ${time}`, text: `{"time":${time}}`, time })
+    const newest = times.at(-1)?.time ?? 0
+    const rows = [row(newest - 60), row(newest), row(newest + 1)]
+    assert.deepStrictEqual(log.unseen("busy", "userFills", rows, true).map(({ time }) => time), [newest, newest + 1])
+    assert.deepStrictEqual(log.unseen("busy", "userFills", rows).map(({ time }) => time), [newest - 60, newest, newest + 1])
+  })
+
   it("have a bounded number of characters, and those of the account with the longest are dropped", () => {
     const { append, countRows, log } = makeLog()
     append("begin", "quiet")

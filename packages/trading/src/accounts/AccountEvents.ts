@@ -251,6 +251,8 @@ interface LoggedStream {
   gap: number
   /** The rows of dropped entries that have the newest time: the venue's next snapshot or response may repeat them. */
   dropped: Array<Row>
+  /** The newest time of a row whose entry was dropped. */
+  droppedAt: number
 }
 
 /** The entries of an account, oldest first. */
@@ -393,9 +395,15 @@ export class EventLog {
     return found.toReversed().flat().slice(-most)
   }
 
-  /** Returns the rows of one frame that the event log of an account and a subscription does not contain. */
-  unseen(user: string, name: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
-    return this.#streams.get(indexKey(user, name))?.rows.unseen(rows) ?? rows
+  /**
+   * Returns the rows of one frame that the event log of an account and a subscription did not contain yet. Rows of a
+   * query that are not newer than a dropped row were in the log before that row was dropped.
+   */
+  unseen(user: string, name: string, rows: ReadonlyArray<Row>, isQueried = false): ReadonlyArray<Row> {
+    const stream = this.#streams.get(indexKey(user, name))
+    if (stream === undefined) return rows
+    const { droppedAt, time: newest } = stream
+    return stream.rows.unseen(isQueried ? rows.filter(({ time }) => time > droppedAt || time === newest) : rows)
   }
 
   /** Drops entries older than the maximum age. */
@@ -465,7 +473,7 @@ export class EventLog {
 
   #stream({ name, user }: Entry): LoggedStream {
     const key = indexKey(user, name)
-    const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, gap: 0, dropped: [] }
+    const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, gap: 0, dropped: [], droppedAt: 0 }
     this.#streams.set(key, stream)
     return stream
   }
@@ -491,6 +499,7 @@ export class EventLog {
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
       for (const row of entry.rows) {
+        stream.droppedAt = Math.max(stream.droppedAt, row.time)
         if (row.time === stream.time) stream.dropped.push(row)
         else stream.rows.delete(row)
       }

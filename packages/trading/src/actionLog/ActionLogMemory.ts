@@ -1,4 +1,5 @@
 /** `ActionLog` in the memory of this process: lost when the process ends, and not shared with replicas. */
+import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
@@ -78,10 +79,12 @@ const makeQueue = <A>() => {
 interface Stored extends LoggedAction.Entry {
   readonly holding: LoggedAction.Holding
   readonly names: ReadonlyArray<string>
+  /** The time of the next lookup, which a wall clock that jumps does not move. */
+  readonly dueAt: MonotonicTime
 }
 
 /** Makes the store of the entries of one process. */
-export const makeDriver = (): ActionLog.Driver<never> => {
+export const makeDriver = (clock: Clock.Clock): ActionLog.Driver<never> => {
   const unanswered = new Map<string, Stored>()
   const answered = { familiar: makeQueue<Stored>(), strangers: makeQueue<Stored>() }
   const index = makeIndex()
@@ -120,7 +123,8 @@ export const makeDriver = (): ActionLog.Driver<never> => {
         names: [fingerprint, ...LoggedAction.listCloids(trace)],
         holding: LoggedAction.holdingFor(part, sending),
         openedAt: now,
-        lookUpAt: 0
+        lookUpAt: 0,
+        dueAt: longAgo
       }),
       state: "sent",
       token,
@@ -139,7 +143,9 @@ export const makeDriver = (): ActionLog.Driver<never> => {
     const entry = unanswered.get(name)
     if (entry === undefined || !LoggedAction.isMet(guard, entry)) return false
     if ("lookUpAt" in change) {
-      unanswered.set(name, { ...entry, lookUpAt: change.lookUpAt ?? Infinity })
+      const { lookUpAt = Infinity } = change
+      const dueAt = addMillis(monotonicTime(clock), lookUpAt - clock.currentTimeMillisUnsafe())
+      unanswered.set(name, { ...entry, lookUpAt, dueAt })
     } else if (change.state === "gone") {
       remove(name, entry)
     } else if (change.state === "sent" || change.state === "unknown") {
@@ -163,9 +169,10 @@ export const makeDriver = (): ActionLog.Driver<never> => {
     }
     if ("due" in selection) {
       const found: Array<Stored> = []
+      const now = monotonicTime(clock)
       for (const entry of unanswered.values()) {
         if (found.length === ActionLog.lookupsAtOnce) break
-        if (entry.state === "unknown" && entry.lookUpAt <= selection.due) found.push(entry)
+        if (entry.state === "unknown" && entry.dueAt <= now) found.push(entry)
       }
       return found
     }
@@ -215,12 +222,12 @@ export const makeDriver = (): ActionLog.Driver<never> => {
     isUp: Effect.succeed(true),
     // no timer runs while there are no unknown outcomes
     untilTurn: Effect.gen(function*() {
-      let next = Infinity
-      for (const { lookUpAt, state } of unanswered.values()) {
-        if (state === "unknown") next = Math.min(next, lookUpAt)
+      const now = monotonicTime(clock)
+      let wait = Infinity
+      for (const { dueAt, state } of unanswered.values()) {
+        if (state === "unknown") wait = Math.min(wait, millisBetween(now, dueAt))
       }
       const isNew = isUnknownNew.await
-      const wait = next - (yield* Clock.currentTimeMillis)
       yield* wait === Infinity ? isNew : Effect.timeoutOption(isNew, Math.max(0, wait))
       isUnknownNew.closeUnsafe()
       yield* Effect.sleep(ActionLog.turnEvery)
@@ -230,7 +237,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
 
 /** Makes an action log in memory, which is lost when the process ends. */
 export const make = (options: ActionLog.Options = {}) =>
-  Effect.map(ActionLog.make(makeDriver(), options), ({ log }) => log)
+  Effect.flatMap(Clock.Clock, (clock) => Effect.map(ActionLog.make(makeDriver(clock), options), ({ log }) => log))
 
 /**
  * Provides an action log in the memory of this process. Each call returns a new layer with a separate log.

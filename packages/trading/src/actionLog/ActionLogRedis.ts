@@ -15,6 +15,7 @@
 import { type ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as SharedState from "@trigate/upstream/unstable/SharedState"
+import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -384,7 +385,7 @@ export const makeEntries = (redis: Redis.Redis["Service"], prefix: string): Shar
 }
 
 const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">, entries: SharedEntries) {
-  const own = ActionLogMemory.makeDriver()
+  const own = ActionLogMemory.makeDriver(yield* Clock.Clock)
   const { alone = false } = options
   const scope = yield* Effect.scope
   const shared = yield* SharedState.make({

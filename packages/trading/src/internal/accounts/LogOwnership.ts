@@ -224,7 +224,7 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
     const key = `${user} ${name}`
     const earlier = seen.get(key) ?? new RowSet()
     seen.set(key, earlier)
-    const rows = earlier.unseen(log.unseen(user, name, entry.rows))
+    const rows = earlier.unseen(log.unseen(user, name, entry.rows, kind === "refill"))
     for (const row of rows) earlier.add(row)
     return rows.length === 0 ? [] : [{ ...entry, rows }]
   })
