@@ -136,7 +136,7 @@ const readHour = async (): Promise<void> => {
     coins,
     (coin) =>
       Effect.map(
-        Info.candleSnapshot({ coin, interval: "1m", startTime: Date.now() - hour }),
+        Info.candleSnapshot({ coin, interval: "1m", startTime: Gateway.now() - hour }),
         ({ candles }) => [coin, candles.slice(-60).map(({ c }) => Number(c))] as const
       ),
     { concurrency: "unbounded" }

@@ -125,6 +125,7 @@ const sample = (form) => {
     keyed: document.body.dataset.keys === "yes" || key.value !== "",
     ...(kind === "socket" ? { message: field.value } : field === null ? {} : { body: field.value })
   });
+  form.querySelector("[data-copy]").textContent = "Copy";
   for (const each of form.querySelectorAll("[data-language]")) each.ariaPressed = String(each.dataset.language === language);
 };
 
@@ -136,9 +137,6 @@ const copy = async (button, code) => {
   } catch {
     button.textContent = "Selected";
   }
-  setTimeout(() => {
-    button.textContent = "Copy";
-  }, 1500);
 };
 
 addEventListener("click", ({ target }) => {
