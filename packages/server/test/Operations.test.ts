@@ -465,11 +465,11 @@ describe("the documents", () => {
       const { url } = yield* sandbox()
       const [{ action: { orders: [{ c: cloid }] } }, { action: { order: changed } }] = signedActions
       const order = { asset: 0, side: "buy", sizeInBase: "0.001", cloid } as const
-      const made = [
-        OrderAction.place({ orders: [{ ...order, priceInQuote: "50000" }] }),
-        OrderAction.modify({ order: cloid, to: { ...order, priceInQuote: changed.p } }),
-        OrderAction.cancelByCloid([{ asset: 0, cloid }])
-      ].map(Result.getOrThrow)
+      const made: ReadonlyArray<unknown> = [
+        Result.getOrThrow(OrderAction.place({ orders: [{ ...order, priceInQuote: "50000" }] })),
+        Result.getOrThrow(OrderAction.modify({ order: cloid, to: { ...order, priceInQuote: changed.p } })),
+        Result.getOrThrow(OrderAction.cancelByCloid([{ asset: 0, cloid }]))
+      ]
       assert.deepStrictEqual<unknown>(signedActions.slice(0, 3).map(({ action }) => action), made)
       for (const signed of signedActions) {
         const { text } = yield* post(`${url}/exchange/inspect`, JSON.stringify(signed))
