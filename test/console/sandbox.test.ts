@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { openSocket } from "../streams/socket.ts"
 import {
@@ -145,8 +146,6 @@ const expectedStates: { readonly [operation: string]: RegExp } = {
   "node.outcome": unknown,
   "node.findOutcome": unknown,
   "node.exchange": /^501 /u,
-  // its example was signed long ago
-  "exchange.armSwitch": refused,
   "admin.createKey": refused,
   "admin.rotateKey": refused,
   "admin.revokeKeys": refused
@@ -500,10 +499,37 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           const running = operation.getByRole("button", { name: /^(?:Stop|Close)$/u })
           if (yield* Effect.promise(() => running.isVisible())) yield* Effect.promise(() => running.click())
         }
+        // a search leads to an operation, whose samples run as they are copied
+        yield* Effect.promise(() => page.keyboard.press("/"))
+        yield* Effect.promise(() => page.keyboard.type("relay signed"))
+        yield* shows(browser, "1 found")
+        yield* Effect.promise(() => page.keyboard.press("Enter"))
+        const relay = page.locator("[id='exchange.submit']")
+        const copied = (language: string, example: string) =>
+          Effect.promise(async () => {
+            await relay.getByLabel("Example").selectOption({ label: example })
+            await relay.getByRole("button", { name: language, exact: true }).click()
+            await relay.getByRole("button", { name: "Copy" }).click()
+            await relay.getByRole("button", { name: "Copied" }).waitFor()
+            return page.evaluate(() => navigator.clipboard.readText())
+          })
+        const run = (program: string, ...args: ReadonlyArray<string>) =>
+          Effect.promise(() => promisify(execFile)(program, args)).pipe(Effect.map(({ stdout }) => stdout))
+        assert.include(yield* run("bash", "-c", yield* copied("curl", "usdSend: Send USDC to another account")), `"ok"`)
+        assert.match(
+          yield* run(
+            process.execPath,
+            "--input-type=module-typescript",
+            "--eval",
+            yield* copied("TypeScript", "evmUserModify: Choose big or small blocks for EVM transactions")
+          ),
+          /^200 .*"ok"/u
+        )
+        assert.include(yield* copied("Python", "order: Place orders"), `"b": True,`)
         yield* wear(browser, { colorScheme: "dark", width: 390 })
         assert.isTrue(yield* isAsWideAsTheWindow(browser))
         // axe takes seconds for the whole page
-        const parts = isExhaustive ? ["html"] : ["nav", "main > h1", "[role=region]", "[id='info.query']"]
+        const parts = isExhaustive ? ["html"] : ["nav", "main > h1", "[role=region]", "[id='exchange.submit']"]
         assert.deepStrictEqual(yield* findings(browser, parts), [])
         assert.deepStrictEqual(
           browser.asked.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")),

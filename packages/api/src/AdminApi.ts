@@ -202,6 +202,13 @@ export const maxSamples = 360
 
 const Total = Schema.Finite
 
+const latency = (share: string) =>
+  Schema.optionalKey(Schema.Finite).annotateKey({
+    description:
+      `Seconds in which ${share} of callers' requests of the last minute were served, as the upper bound of ` +
+      "a bucket of `trigate_request_seconds`; absent if there was none"
+  })
+
 /** The main metrics at one time. Counters are totals since the process started. */
 export const HistorySample = Schema.Struct({
   time: Millis,
@@ -214,6 +221,9 @@ export const HistorySample = Schema.Struct({
     description:
       "Remaining weight of the official API that is available to reads; absent if the official API is not configured"
   }),
+  p50: latency("half"),
+  p95: latency("95 %"),
+  p99: latency("99 %"),
   sockets: Schema.Finite.annotateKey({ description: "Number of callers' open WebSockets" }),
   deliveries: Total.annotateKey({ description: "Number of stream frames that were sent to callers" })
 }).annotate({ identifier: "HistorySample" })

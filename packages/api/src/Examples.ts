@@ -3,7 +3,8 @@
  *
  * The initial state of every sandbox contains the contracts, tokens, transactions and signers that the requests name.
  */
-import type { SignedAction } from "@trigate/domain/actions/Action"
+import type { ActionType, Signature } from "@trigate/domain/actions/Action"
+import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 
 const token = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
@@ -38,19 +39,60 @@ export const keyRotation = { overlap: 43_200_000 } as const
 /** The sequence number of a recorded request. */
 export const requestSequence = "12"
 
+/** The first nonce of {@link signedActions}. */
+export const firstNonce = 1_767_225_600_000
+
+const sign = <const Action extends ActionOf<ActionType>>(
+  action: Action,
+  place: number,
+  signature: Signature
+) => ({ action, nonce: firstNonce + place, signature })
+
+const cloid = "0x7d0c1a5e4b3f42c8a9d6e1f203b45c67"
+const order = { a: 0, b: true, p: "50000", s: "0.001", r: false, t: { limit: { tif: "Gtc" } }, c: cloid } as const
+
 /**
- * A signed action. Its nonce is too old for the venue, so the reference page of a sandbox gateway shows a newly signed
- * action instead.
+ * An order, its modification, its cancellation, a transfer and the choice of big blocks, each signed by the sandbox's
+ * trader. Their nonces are too old for the venue, so the reference of a sandbox gateway signs the actions again.
  */
-export const signedAction: SignedAction = {
-  action: { type: "evmUserModify", usingBigBlocks: true },
-  nonce: 1_767_225_600_000,
-  signature: {
-    r: "0x63c29fe073c2ada3960409e22580a61d34105f484a65a152848002e69c47dc7e",
-    s: "0x67cd2edd1325009100e9a0b06a546e64e38e389cc71b582f9c1d3bfeb49997f6",
+export const signedActions = [
+  sign({ type: "order", orders: [order], grouping: "na" }, 0, {
+    r: "0xfede4d60640d79ebd9047991620a859375849df89a82b4528a51604e3c24ac9f",
+    s: "0x17d1d5e0edd6eec64a46aa686212dde9925214106cb272a983e4750c5e83bf8b",
+    v: 28
+  }),
+  sign({ type: "modify", oid: cloid, order: { ...order, p: "51000" } }, 1, {
+    r: "0xaa379fa2691f6832bbd324384ec476de17565835778eabda501ae4bee2c24d71",
+    s: "0x041a4246f04765f97a096f7db4b79e5f56a08ed930edad1bf418c10b1ee5ca39",
+    v: 28
+  }),
+  sign({ type: "cancelByCloid", cancels: [{ asset: 0, cloid }] }, 2, {
+    r: "0x511a20ba86dd67d903b7fa6bf01d39791bc780c89e48858ebbf256b81516b017",
+    s: "0x5a36fe8c817af40313d155f6aa930f8784f79401fb8a17550913f7911fc8aacb",
     v: 27
-  }
-}
+  }),
+  sign(
+    {
+      type: "usdSend",
+      signatureChainId: "0x66eee",
+      hyperliquidChain: "Mainnet",
+      destination: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+      amount: "1",
+      time: firstNonce + 3
+    },
+    3,
+    {
+      r: "0xd6da309834d1819718fbb238e8b42de785a93a50a7052460e6490b55b4a4aa0f",
+      s: "0x076de9e396098bdf993d5b334822cb51d5954c4e0e7f1d95cda63da7f2abe5d1",
+      v: 28
+    }
+  ),
+  sign({ type: "evmUserModify", usingBigBlocks: true }, 4, {
+    r: "0x5faff21b0fcab990655c0e3e6ac8e85c86837aa0a9d169be36466f1b12acad17",
+    s: "0x4b1f036844a03ea1421a8a70484a0b1ea49ca55d55b2c726ce8d1f6b8a06aa12",
+    v: 28
+  })
+] as const
 
 /** The coin, interval and period of a file of bars. */
 export const candleFile = { coin: "BTC", interval: "1d", from: 1_767_225_600_000, to: 1_769_817_600_000 } as const

@@ -1,9 +1,17 @@
 /** The trading chain: `POST /info`, `POST /exchange`, `GET /actions/{id}` and `GET /candles`. */
-import { exchangeFailures, SignedAction } from "@trigate/domain/actions/Action"
+import {
+  actionCatalog,
+  CSignerActionDocumented,
+  EvmUserModifyDocumented,
+  exchangeFailures,
+  isActionType,
+  SignedAction,
+  TokenDelegateDocumented
+} from "@trigate/domain/actions/Action"
 import { ActionAccepted, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { SwitchName, SwitchRequest, SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
-import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
+import { CandleInterval, CandleSeries, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import {
   ActionNotFound,
@@ -16,6 +24,7 @@ import {
   UpstreamUnavailable
 } from "@trigate/domain/errors/GatewayError"
 import { infoOperations, passthroughQuery, type QueryOperation } from "@trigate/domain/info/InfoOperations"
+import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { CandleFormat, contentTypes } from "@trigate/domain/unstable/candles/CandleText"
 import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -73,15 +82,30 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     "Queries of the trading chain. Typed queries are validated; queries of any other type are relayed unchanged"
 })) {}
 
-/** A signed action, with an example for the reference. */
-export const SignedBody = SignedAction.annotate({ examples: [Examples.signedAction] })
+const catalogActions = Object.entries<Schema.Codec<unknown, unknown>>(actionSchemas).map(([type, schema]) =>
+  schema.annotate({
+    identifier: `${type.slice(0, 1).toUpperCase()}${type.slice(1)}Action`,
+    ...(isActionType(type) ? { description: actionCatalog[type].summary } : {})
+  })
+)
+
+/** A signed action of any type of the catalog, with the examples of the reference. */
+export const SignedBody = Schema.Struct({
+  ...SignedAction.fields,
+  action: Schema.Union([
+    ...catalogActions,
+    TokenDelegateDocumented,
+    CSignerActionDocumented,
+    EvmUserModifyDocumented
+  ])
+}).annotate({ identifier: "SignedAction", examples: [...Examples.signedActions] })
 
 /** The request that arms a switch, with an example for the reference. */
 export const ArmSwitch = SwitchRequest.annotate({
   identifier: "SwitchRequest",
   examples: [{
     after: 10,
-    actions: [{ ...Examples.signedAction, action: { type: "cancel", cancels: [{ a: 0, o: 77_738_308 }] } }]
+    actions: [Examples.signedActions[2]]
   }]
 })
 
@@ -248,22 +272,6 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   title: "Actions",
   description: "Outcomes of signed actions that this gateway relayed"
 })) {}
-
-/** The stored candle history of one coin and interval. */
-export const CandleSeries = Schema.Struct({
-  coin: Schema.String,
-  interval: CandleInterval,
-  bars: Schema.Natural,
-  bytes: Schema.Natural.annotateKey({
-    description: "Size of the stored bars in bytes, without the database's overhead"
-  }),
-  known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
-    description:
-      "The periods in which the history is complete, oldest first, each with its first and last millisecond. If a bar is " +
-      "missing inside a period, no trade took place. The time between two periods is a gap"
-  })
-}).annotate({ identifier: "CandleSeries" })
-export type CandleSeries = typeof CandleSeries.Type
 
 /**
  * Makes the schema of a time parameter in a query. The schema has no identifier, because a named schema would lose its

@@ -1,7 +1,6 @@
 /** The candle history that a gateway stores. */
 import * as Paths from "@trigate/api/Paths"
-import { CandleSeries } from "@trigate/api/unstable/TradingApi"
-import { type Candle, type CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
+import { type Candle, type CandleInterval, CandleSeries, coinsPerPage } from "@trigate/domain/candles/Candle"
 import {
   ArchiveNotConfigured,
   ArchiveUnavailable,

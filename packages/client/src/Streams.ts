@@ -16,9 +16,24 @@ import * as GatewaySocket from "./internal/GatewaySocket.ts"
 /** The errors of a gateway's stream. */
 export type StreamFailure = Subscription.MalformedFrame | Subscription.StreamLost | Subscription.SubscriptionRefused
 
+/** Options of a stream of an account's events, whose position a program stores to continue after a restart. */
+export interface ResumeOptions {
+  /**
+   * The position after which the stream begins. It fails with `StreamLost` if the gateway no longer has all events since
+   * this position.
+   */
+  readonly resumeFrom?: string | undefined
+  /**
+   * Receives each position after the items before it were consumed, at the latest with the next ping. A program that stops
+   * earlier receives these items again.
+   */
+  readonly onPosition?: ((position: string) => void) | undefined
+}
+
 /** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
-  request: S["request"]["Encoded"]
+  request: S["request"]["Encoded"],
+  options?: ResumeOptions
 ) => Stream.Stream<Subscription.Item<S>, StreamFailure>
 
 interface MethodOf extends Struct.Lambda {
@@ -77,10 +92,21 @@ const typed =
     const channels = new Set(Subscription.channelNames(declaration))
 
     /** Runs a stream over successive connections. */
-    const resuming = (subscription: string): Stream.Stream<unknown, StreamFailure> => {
-      let position: Subscription.ResumePosition | undefined
+    const resuming = (
+      subscription: string,
+      { onPosition, resumeFrom }: ResumeOptions
+    ): Stream.Stream<unknown, StreamFailure> => {
+      let position = resumeFrom === undefined ? undefined : Subscription.parse(resumeFrom)
+      let reported = position
+      if (resumeFrom !== undefined && position === undefined) {
+        return Stream.fail(
+          new Subscription.SubscriptionRefused({ message: "resumeFrom is not a position", subscription })
+        )
+      }
 
       const read = (text: string): Effect.Effect<ReadonlyArray<unknown>, StreamFailure> => {
+        if (position !== undefined && position !== reported) onPosition?.(Subscription.print(position))
+        reported = position
         const frame = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
         const channel = Subscription.valueAt(frame, "channel")
         if (channel === "error") {
@@ -117,9 +143,9 @@ const typed =
       return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 
-    return (request: unknown): Stream.Stream<unknown, StreamFailure> => {
+    return (request: unknown, options: ResumeOptions = {}): Stream.Stream<unknown, StreamFailure> => {
       const members = Predicate.isObject(request) ? request : {}
-      return Stream.suspend(() => resuming(JSON.stringify({ type: declaration.name, ...members })))
+      return Stream.suspend(() => resuming(JSON.stringify({ type: declaration.name, ...members }), options))
     }
   }
 

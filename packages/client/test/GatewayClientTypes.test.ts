@@ -1,7 +1,6 @@
 /** What the compiler knows of each method: its request, its result and the exact union of its errors. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
 import type { Readiness } from "@trigate/api/unstable/HealthApi"
-import type { CandleSeries } from "@trigate/api/unstable/TradingApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
@@ -11,6 +10,7 @@ import type { ActionRecord, ActionReference } from "@trigate/domain/actions/Acti
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
 import type {
   Candle,
+  CandleSeries,
   CandleStretch,
   CandleWindow,
   CandleWindowRequest,

@@ -5,6 +5,7 @@
 import { computed, effect, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
 import * as Info from "@trigate/client/Info"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
 import * as Exit from "effect/Exit"
@@ -22,6 +23,10 @@ export const address = here.replace(/\/$/u, "")
 
 const runtime = ManagedRuntime.make(FetchHttpClient.layer)
 const http = runtime.runSync(HttpClient.HttpClient)
+const clock = runtime.runSync(Clock.clockWith(Effect.succeed))
+
+/** Returns the current time in milliseconds. */
+export const now = (): number => clock.currentTimeMillisUnsafe()
 
 /** The key for calls. It is stored in this variable only, and lost with the page. */
 const key = signal<Redacted.Redacted | undefined>(undefined)

@@ -165,7 +165,7 @@ const read = async (): Promise<void> => {
   const isGap = last === undefined || last.time < now.time - 60_000
   const earlier = isGap ? await readEarlier() : snapshots.value
   trouble.value = undefined
-  readAt.value = Date.now()
+  readAt.value = Gateway.now()
   readiness.value = ready
   snapshots.value = [...earlier, now].slice(-kept)
 }

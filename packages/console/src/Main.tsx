@@ -1,20 +1,10 @@
 /** The console: one page about one gateway. */
 import { signal } from "@preact/signals"
 import { type ComponentType, render } from "preact"
-import { Actions } from "./Actions.tsx"
-import { Callers } from "./Callers.tsx"
-import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
-import { Inspector } from "./Inspector.tsx"
 import { lazily } from "./Lazy.tsx"
 import * as Live from "./Live.ts"
-import { Lookup } from "./Lookup.tsx"
-import { Overview } from "./Overview.tsx"
-import { Requests } from "./Requests.tsx"
-import { Settings } from "./Settings.tsx"
-import { Streams } from "./Streams.tsx"
 import * as Table from "./Table.tsx"
-import { Weight } from "./Weight.tsx"
 
 /** The form for the caller's key. The page shows it instead of a panel until the gateway accepts the key. */
 export const KeyForm = () => (
@@ -55,7 +45,7 @@ interface Panel {
 /** The console's panels by navigation group. In each group, the key of a panel is the panel's name in links. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
   Overview: {
-    overview: { title: "Overview", Body: Overview }
+    overview: { title: "Overview", Body: lazily(() => import("./Overview.tsx").then(({ Overview }) => Overview)) }
   },
   Market: {
     trade: {
@@ -73,18 +63,18 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
     }
   },
   Tools: {
-    inspect: { title: "Inspector", Body: Inspector },
-    lookup: { title: "Look up", Body: Lookup }
+    inspect: { title: "Inspector", Body: lazily(() => import("./Inspector.tsx").then(({ Inspector }) => Inspector)) },
+    lookup: { title: "Look up", Body: lazily(() => import("./Lookup.tsx").then(({ Lookup }) => Lookup)) }
   },
   Operations: {
-    chains: { title: "Chains", Body: Chains },
-    weight: { title: "Weight", Body: Weight },
-    streams: { title: "Streams", Body: Streams },
-    actions: { title: "Action log", Body: Actions },
+    chains: { title: "Chains", Body: lazily(() => import("./Chains.tsx").then(({ Chains }) => Chains)) },
+    weight: { title: "Weight", Body: lazily(() => import("./Weight.tsx").then(({ Weight }) => Weight)) },
+    streams: { title: "Streams", Body: lazily(() => import("./Streams.tsx").then(({ Streams }) => Streams)) },
+    actions: { title: "Action log", Body: lazily(() => import("./Actions.tsx").then(({ Actions }) => Actions)) },
     guard: { title: "Guard", Body: lazily(() => import("./Guard.tsx").then(({ Guard }) => Guard)) },
-    callers: { title: "Callers", Body: Callers },
-    requests: { title: "Requests", Body: Requests },
-    settings: { title: "Settings", Body: Settings }
+    callers: { title: "Callers", Body: lazily(() => import("./Callers.tsx").then(({ Callers }) => Callers)) },
+    requests: { title: "Requests", Body: lazily(() => import("./Requests.tsx").then(({ Requests }) => Requests)) },
+    settings: { title: "Settings", Body: lazily(() => import("./Settings.tsx").then(({ Settings }) => Settings)) }
   }
 }
 

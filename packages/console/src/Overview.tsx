@@ -136,7 +136,7 @@ const readHour = async (): Promise<void> => {
     coins,
     (coin) =>
       Effect.map(
-        Info.candleSnapshot({ coin, interval: "1m", startTime: Date.now() - hour }),
+        Info.candleSnapshot({ coin, interval: "1m", startTime: Gateway.now() - hour }),
         ({ candles }) => [coin, candles.slice(-60).map(({ c }) => Number(c))] as const
       ),
     { concurrency: "unbounded" }
@@ -219,9 +219,13 @@ interface Line {
   readonly isShown?: (last: HistorySample) => boolean
 }
 
+const latency = (seconds: number): string => seconds === 0 ? "–" : Table.duration(seconds)
+
 const lines: ReadonlyArray<Line> = [
   { title: "Requests", value: rate("requests"), format: samplesPerSecond },
   { title: "Failed requests", value: rate("failed"), format: samplesPerSecond },
+  { title: "Latency, p50", value: ([, { p50 = 0 }]) => p50, format: latency },
+  { title: "Latency, p99", value: ([, { p99 = 0 }]) => p99, format: latency },
   { title: "Weight saved", value: savedWeight, format: Table.count, isSum: true },
   { title: "Reads from cache", value: cachedShare, format: Table.percent },
   {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { now } from "./Gateway.ts"
 
 /** Formats a duration: in milliseconds or, from one second, in seconds; with at most one decimal. */
 export const duration = (seconds: number | undefined): string => {
@@ -38,7 +39,7 @@ export const tone = (value: number): string => value < 0 ? "bad" : value > 0 ? "
 
 /** Formats the time since `millis` (milliseconds since 1970) in one unit: seconds, minutes, hours or days. */
 export const age = (millis: number): string => {
-  const seconds = Math.max(0, (Date.now() - millis) / 1000)
+  const seconds = Math.max(0, (now() - millis) / 1000)
   if (seconds < 90) return `${Math.round(seconds)} s`
   if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`
   return seconds < 36 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`

@@ -53,6 +53,23 @@ describe("the samples of metrics", () => {
       assert.isFalse(all.some(({ series }) => series.some(({ value }) => value === 0)))
     }).pipe(Effect.provide(History.layerHistory)))
 
+  it.effect("have the latency of the last minute, which the requests before it do not change", () =>
+    Effect.gen(function*() {
+      const { samples } = yield* MetricHistory
+      const seconds = metrics.requestSeconds.series({ route: "info.query" })
+      yield* TestClock.adjust(0)
+      yield* Effect.forEach(Array.from({ length: 98 }), () => Metric.update(seconds, 0.004))
+      yield* Metric.update(seconds, 0.04)
+      yield* Metric.update(seconds, 60)
+      yield* Metric.update(metrics.requestSeconds.series({ route: "health.ready" }), 5)
+      yield* TestClock.adjust(`${sampleSeconds} seconds`)
+      const [before, after] = yield* samples
+      assert.notProperty(before, "p50")
+      assert.deepStrictEqual([after?.p50, after?.p95, after?.p99], [0.005, 0.005, 0.05])
+      yield* TestClock.adjust("70 seconds")
+      assert.notProperty((yield* samples).at(-1), "p99")
+    }).pipe(Effect.provide(History.layerHistory)))
+
   it.effect("are those of an hour at most", () =>
     Effect.gen(function*() {
       const { samples } = yield* MetricHistory

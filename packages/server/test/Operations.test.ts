@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { signedActions } from "@trigate/api/unstable/Examples"
 import { catalogDate, exchangeOperations, passthroughAction } from "@trigate/domain/actions/Action"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { gatewayErrors } from "@trigate/domain/errors/GatewayError"
@@ -7,6 +8,8 @@ import { evmMethods } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations, passthroughOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
+import { trader } from "@trigate/domain/unstable/Sandbox"
+import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import { gateway, get, post, send } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -16,6 +19,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Fs from "node:fs"
 import { bodyOf } from "./bodies.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
@@ -454,6 +458,23 @@ describe("the documents", () => {
       assert.strictEqual(answer.type, "application/json")
       const committed = Fs.readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8")
       assert.deepStrictEqual(answer.json, JSON.parse(committed))
+    }))
+
+  it.live("have examples of actions as programs make them, signed by the sandbox's trader", () =>
+    Effect.gen(function*() {
+      const { url } = yield* sandbox()
+      const [{ action: { orders: [{ c: cloid }] } }, { action: { order: changed } }] = signedActions
+      const order = { asset: 0, side: "buy", sizeInBase: "0.001", cloid } as const
+      const made: ReadonlyArray<unknown> = [
+        Result.getOrThrow(OrderAction.place({ orders: [{ ...order, priceInQuote: "50000" }] })),
+        Result.getOrThrow(OrderAction.modify({ order: cloid, to: { ...order, priceInQuote: changed.p } })),
+        Result.getOrThrow(OrderAction.cancelByCloid([{ asset: 0, cloid }]))
+      ]
+      assert.deepStrictEqual<unknown>(signedActions.slice(0, 3).map(({ action }) => action), made)
+      for (const signed of signedActions) {
+        const { text } = yield* post(`${url}/exchange/inspect`, JSON.stringify(signed))
+        assert.include(text, `"outer":{"signer":"${trader.address}"`)
+      }
     }))
 
   it.live("are a page that loads nothing from anywhere", () =>

@@ -21,9 +21,11 @@ import * as Exchange from "@trigate/trading/Exchange"
 import type * as LoggedAction from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -58,9 +60,9 @@ class Actions extends Context.Service<Actions, {
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
   /**
    * Returns the record of an action by its whole ID, or by the client order ID of one of its orders; `undefined` if the
-   * log does not contain it.
+   * log does not contain it. A gateway waits up to `seconds` until the outcome is known.
    */
-  readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
+  readonly find: (id: string, seconds: number) => Effect.Effect<ActionRecord | undefined, ActionsFault>
   /**
    * Determines the outcome of an action by sending it again, and describes the outcome. If the log is read from a
    * database, the action is sent through `gateway`.
@@ -231,13 +233,18 @@ const layerGateway = (address: string) =>
           (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
         ),
         forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
-        find: (id) =>
-          asked(
-            Outcomes.outcome({ id }).pipe(
-              Effect.catchTag("ActionNotFound", (error) => isCloid(id) ? Outcomes.outcome({ cloid: id }) : error),
+        find: (id, seconds) => {
+          const wait = Duration.seconds(seconds)
+          return asked(
+            Outcomes.outcome({ id }, { wait }).pipe(
+              Effect.catchTag(
+                "ActionNotFound",
+                (error) => isCloid(id) ? Outcomes.outcome({ cloid: id }, { wait }) : error
+              ),
               Effect.catchTag("ActionNotFound", () => Effect.undefined)
             )
-          ),
+          )
+        },
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
           if (resolution._tag === "Absent") {
@@ -313,6 +320,9 @@ const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
 
+/** The maximum of `--wait`, in seconds: that of the gateway's route. */
+const longestWait = 30
+
 /** Formats the record of an action, one line for each fact. */
 const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: ActionRecord): string =>
   [
@@ -332,10 +342,15 @@ const show = Command.make("show", {
     )
   ),
   json: Output.booleanFlag("json", "As JSON"),
+  wait: Output.countFlag("wait", longestWait).pipe(
+    Flag.withMetavar("seconds"),
+    Flag.withDescription(`Wait until a gateway knows the outcome, at most ${longestWait} seconds`),
+    Flag.withDefault(0)
+  ),
   ...where
-}, ({ id, json }) =>
+}, ({ id, json, wait }) =>
   Effect.gen(function*() {
-    const find = (each: string) => Actions.use((actions) => actions.find(each))
+    const find = (each: string) => Actions.use((actions) => actions.find(each, wait))
     const whole = isId(id) ? yield* find(id) : undefined
     const record = whole ?? (yield* find((yield* findEntry(id)).fingerprint))
     if (record === undefined) return yield* new ActionAbsent({ id })
@@ -346,6 +361,13 @@ const show = Command.make("show", {
     Command.withExamples([{ command: "trigate actions show 0x1f2e3d4c5b" }])
   )
 
+/** Prints the unanswered actions as a table. */
+const printTable = Effect.fnUntraced(function*(place: Where) {
+  const entries = yield* Actions.use((actions) => actions.list)
+  const network = yield* Actions.use((actions) => actions.network)
+  yield* Console.log(listing(entries, network, printable(whereText(place))))
+})
+
 const list = Command.make("list", {
   json: Output.booleanFlag(
     "json",
@@ -354,12 +376,12 @@ const list = Command.make("list", {
   ),
   ...where
 }, ({ json, ...where }) =>
-  Effect.gen(function*() {
-    const entries = yield* Actions.use((actions) => actions.list)
-    const network = yield* Actions.use((actions) => actions.network)
-    if (!json) yield* Console.log(listing(entries, network, printable(whereText(where))))
-    else yield* Effect.forEach(entries, (entry) => Console.log(printable(formatLine(entry))), { discard: true })
-  })).pipe(
+  json
+    ? Effect.flatMap(
+      Actions.use((actions) => actions.list),
+      Effect.forEach((entry) => Console.log(printable(formatLine(entry))), { discard: true })
+    )
+    : printTable(where)).pipe(
     Command.provide((options) => actionsLayer(options)),
     Command.withDescription(
       "List the unanswered signed actions, from the database of TRIGATE_DATABASE_URL or otherwise from a running gateway"
@@ -376,9 +398,12 @@ const list = Command.make("list", {
     ])
   )
 
-/** `trigate actions`. */
-export const command = Command.make("actions").pipe(
-  Command.withDescription("List, resolve and forget unanswered signed actions"),
+const usual: Where = { admin: Option.none(), config: Option.none(), environmentFile: Option.none() }
+
+/** `trigate actions`; alone, it does the same as `trigate actions list`. */
+export const command = Command.make("actions", {}, () => printTable(usual)).pipe(
+  Command.provide(() => actionsLayer(usual)),
+  Command.withDescription("List, show, resolve and forget unanswered signed actions"),
   Command.withSubcommands([list, show, resolve, forget])
 )
 

@@ -63,7 +63,9 @@ const Limits = ({ found }: { readonly found: Slow }) => {
           cells: [
             name,
             <code key="address" title={address}>{Table.short(address)}</code>,
-            <span key="until" class={validUntil - Date.now() < 7 * day ? "bad" : ""}>{Table.instant(validUntil)}</span>
+            <span key="until" class={validUntil - Gateway.now() < 7 * day ? "bad" : ""}>
+              {Table.instant(validUntil)}
+            </span>
           ]
         }))}
       />

@@ -11,7 +11,7 @@ import type { ComponentChildren } from "preact"
 import * as Gateway from "../Gateway.ts"
 import * as Live from "../Live.ts"
 import * as Table from "../Table.tsx"
-import { label, quote } from "../trade/Coins.ts"
+import { label, quote } from "../trade/Coins.tsx"
 
 /** The state of an account. */
 export interface AccountState {
@@ -56,7 +56,7 @@ const apply = (text: string): void => {
   const frame = decodeFrame(text)
   const state = current.value
   if (Option.isNone(frame) || state === undefined) return
-  const confirmedAt = Date.now()
+  const confirmedAt = Gateway.now()
   const { channel, data } = frame.value
   switch (channel) {
     case "clearinghouseState":
@@ -84,7 +84,7 @@ export const read = async (user: Address): Promise<void> => {
   accountFailure.value = "failure" in outcome ? outcome.failure : undefined
   if ("value" in outcome) {
     const { fills, ...state } = outcome.value
-    current.value = { ...state, fills: merge(fills, []), confirmedAt: Date.now() }
+    current.value = { ...state, fills: merge(fills, []), confirmedAt: Gateway.now() }
   }
 }
 

@@ -105,11 +105,11 @@ const load = async (instant: number, bars: number): Promise<void> => {
 /** Milliseconds from the machine's time to the venue's, which is ahead in a sandbox whose clock was advanced. */
 let ahead = 0
 
-const now = (): number => Date.now() + ahead
+const now = (): number => Gateway.now() + ahead
 
 const readAhead = async (): Promise<void> => {
   const outcome = await Gateway.run(Sandbox.status())
-  ahead = "value" in outcome ? outcome.value.time - Date.now() : 0
+  ahead = "value" in outcome ? outcome.value.time - Gateway.now() : 0
 }
 
 /** Loads the newest bars of the coin and interval in the page's URL. */
@@ -145,18 +145,18 @@ const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Stru
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()
-  let updatedAt = Date.now()
+  let updatedAt = Gateway.now()
   const onFrame = (text: string) => {
     const frame = decodeFrame(text)
     if (Option.isNone(frame) || !isWanted(coin, interval)) return
-    updatedAt = Date.now()
+    updatedAt = Gateway.now()
     add(coin, interval, [frame.value.data])
   }
   const source = hasBars.value ? Gateway.follow([{ type: "candle", coin, interval }], onFrame) : undefined
   const timer = setInterval(() => {
     const isStreaming = source?.isOpen() === true
-    if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
-    updatedAt = Date.now()
+    if (document.hidden || Gateway.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
+    updatedAt = Gateway.now()
     // two bars, because the previous one could have closed since the last update; all of them if none was read
     void load(now(), hasBars.peek() ? 2 : stretch)
   }, pollEvery)

@@ -1,20 +1,14 @@
 /** Candles of any coin and interval: the chart, its controls, and a table of the newest bars. */
 import { useSignalEffect } from "@preact/signals"
-import { type Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Candle } from "@trigate/domain/candles/Candle"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { coins, go, linkTo, loadCoins, place } from "../Gateway.ts"
+import { coins, go, linkTo, loadCoins } from "../Gateway.ts"
 import * as Table from "../Table.tsx"
 import * as Bars from "./Bars.ts"
-import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
-
-/** Returns the parameters of the page's URL with the changes in `changed`. */
-export const linked = (changed: { readonly [name: string]: string }) => {
-  const { account, ...bars } = { ...Bars.wanted(), account: Bars.account.value, ...changed }
-  return account === Bars.byDefault.value ? bars : { ...bars, account }
-}
+import { Chart, Intervals, isLogarithmic, Legend, linked } from "./Chart.tsx"
 
 /** Formats the summary below the chart. Omits the number of missing bars if no bars could be read. */
 const summarize = (bars: number, holes: number, isFailed: boolean): string => {
@@ -23,30 +17,6 @@ const summarize = (bars: number, holes: number, isFailed: boolean): string => {
     ? "none missing between them"
     : `${holes} missing between them (shaded): no trades, or not recorded`
   return `${bars} bars${isFailed ? " as of the last successful query" : ""}, ${missing}; all times are UTC`
-}
-
-const change = ({ c, o }: Candle): string => {
-  const percent = (Number(c) / Number(o) - 1) * 100
-  return `${Table.signed(percent)} %`
-}
-
-/** Shows the bar under the pointer. If there is no such bar, shows the newest bar. */
-export const Legend = () => {
-  const bars = Bars.shown.value
-  const bar = bars.find(({ t }) => t === pointed.value) ?? bars.at(-1)
-  if (bar === undefined) return null
-  const { c, h, l, o, t, v } = bar
-  return (
-    <p class="legend">
-      <span class="muted">{Table.instant(t)} UTC</span>
-      {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
-        <span key={name}>
-          <span class="muted">{name}</span> {name === "V" ? Table.size(value) : Table.decimal(value)}
-        </span>
-      ))}
-      <span class={Number(c) < Number(o) ? "bad" : "good"}>{change(bar)}</span>
-    </p>
-  )
 }
 
 /** Suggests the most similar coin if the gateway has no bars of the requested coin. */
@@ -73,23 +43,6 @@ const download = (): void => {
   link.click()
   URL.revokeObjectURL(url)
 }
-
-/** The links to the intervals, in the same panel. */
-export const Intervals = ({ intervals = CandleInterval.literals }: {
-  readonly intervals?: ReadonlyArray<CandleInterval>
-}) => (
-  <nav class="intervals" aria-label="Interval">
-    {intervals.map((each) => (
-      <a
-        key={each}
-        href={linkTo(place.value.panel, linked({ interval: each }))}
-        aria-current={each === Bars.wanted().interval ? "true" : undefined}
-      >
-        {each}
-      </a>
-    ))}
-  </nav>
-)
 
 const Controls = ({ card }: { readonly card: RefObject<HTMLElement | null> }) => (
   <div class="row">

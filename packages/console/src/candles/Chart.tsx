@@ -3,16 +3,17 @@
  * account.
  */
 import { computed, effect, signal } from "@preact/signals"
-import { barAt, type Candle, type CandleInterval, openTime } from "@trigate/domain/candles/Candle"
+import { barAt, type Candle, CandleInterval, openTime } from "@trigate/domain/candles/Candle"
 import type * as Charts from "lightweight-charts"
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { current, waitingPrice } from "../account/AccountState.tsx"
+import { linkTo, place } from "../Gateway.ts"
 import * as Words from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 
 /** The open time of the bar under the pointer. */
-export const pointed = signal<number | undefined>(undefined)
+const pointed = signal<number | undefined>(undefined)
 
 /** The open times of the first and the last bar in view. */
 const visible = signal<{ readonly from: number; readonly to: number } | undefined>(undefined)
@@ -272,3 +273,50 @@ const Plot = ({ children, table }: { readonly table: string; readonly children?:
  * text; `children` are shown below it.
  */
 export const Chart = (props: Parameters<typeof Plot>[0]) => <Plot key={String(isDark.value)} {...props} />
+
+/** Returns the parameters of the page's URL with the changes in `changed`. */
+export const linked = (changed: { readonly [name: string]: string }) => {
+  const { account, ...bars } = { ...Bars.wanted(), account: Bars.account.value, ...changed }
+  return account === Bars.byDefault.value ? bars : { ...bars, account }
+}
+
+/** The links to the intervals, in the same panel. */
+export const Intervals = ({ intervals = CandleInterval.literals }: {
+  readonly intervals?: ReadonlyArray<CandleInterval>
+}) => (
+  <nav class="intervals" aria-label="Interval">
+    {intervals.map((each) => (
+      <a
+        key={each}
+        href={linkTo(place.value.panel, linked({ interval: each }))}
+        aria-current={each === Bars.wanted().interval ? "true" : undefined}
+      >
+        {each}
+      </a>
+    ))}
+  </nav>
+)
+
+const change = ({ c, o }: Candle): string => {
+  const percent = (Number(c) / Number(o) - 1) * 100
+  return `${Words.signed(percent)} %`
+}
+
+/** Shows the bar under the pointer. If there is no such bar, shows the newest bar. */
+export const Legend = () => {
+  const bars = Bars.shown.value
+  const bar = bars.find(({ t }) => t === pointed.value) ?? bars.at(-1)
+  if (bar === undefined) return null
+  const { c, h, l, o, t, v } = bar
+  return (
+    <p class="legend">
+      <span class="muted">{Words.instant(t)} UTC</span>
+      {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
+        <span key={name}>
+          <span class="muted">{name}</span> {name === "V" ? Words.size(value) : Words.decimal(value)}
+        </span>
+      ))}
+      <span class={Number(c) < Number(o) ? "bad" : "good"}>{change(bar)}</span>
+    </p>
+  )
+}

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { wanted } from "../candles/Bars.ts"
 import * as Gateway from "../Gateway.ts"
-import { coins } from "./Coins.ts"
+import { coins } from "./Coins.tsx"
 
 /** The coin in the page's URL; `undefined` until the coins are loaded, and for an unknown coin. */
 export const chosen = computed(() => {

@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
-import * as Exchange from "@trigate/client/Exchange"
+import type * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
 import { type ActionEntry, type Cloid, requireAll } from "@trigate/domain/actions/ActionOutcome"
 import { type ActionRecord, isOpen } from "@trigate/domain/actions/ActionRecord"
@@ -12,10 +12,10 @@ import { adviceFor } from "@trigate/domain/actions/OrderOutcome"
 import type { Position } from "@trigate/domain/info/Account"
 import type { Asset } from "@trigate/domain/info/Market"
 import { trader } from "@trigate/domain/unstable/Sandbox"
-import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
-import * as OrderAction from "@trigate/signing/actions/OrderAction"
-import * as Signer from "@trigate/signing/Signer"
-import * as VenueProfile from "@trigate/signing/VenueProfile"
+import type * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import type * as OrderAction from "@trigate/signing/actions/OrderAction"
+import type * as Signer from "@trigate/signing/Signer"
+import type * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -24,7 +24,7 @@ import * as AccountState from "../account/AccountState.tsx"
 import * as Gateway from "../Gateway.ts"
 import { readiness } from "../Live.ts"
 import * as Table from "../Table.tsx"
-import { label } from "./Coins.ts"
+import { label } from "./Coins.tsx"
 
 /** Maximum slippage of a market order from the mid price, in percent. */
 export const slippage = 5
@@ -75,18 +75,41 @@ const lifetime = 5000
 /** Returns the network of the venue. */
 export const network = (): "mainnet" | "testnet" => readiness.value?.network ?? "mainnet"
 
+/** The code that builds, signs and sends actions: a quarter of the view's script, loaded with the first action. */
+const signing = Effect.promise(async () => {
+  const [exchange, builder, orders, signer, venue] = await Promise.all([
+    import("@trigate/client/Exchange"),
+    import("@trigate/signing/actions/ActionBuilder"),
+    import("@trigate/signing/actions/OrderAction"),
+    import("@trigate/signing/Signer"),
+    import("@trigate/signing/VenueProfile")
+  ])
+  return { exchange, builder, orders, signer, venue }
+})
+
+/** Loads the code that signs, before it is needed. */
+export const prepare = (): void => void Effect.runPromise(signing)
+
 /** Builds an action with a fresh nonce, signed by the sandbox's trader. */
 export const signed = Effect.fnUntraced(function*<A, E>(
-  build: (options: ActionBuilder.L1Options) => Effect.Effect<A, E, Signer.Signer | VenueProfile.Venue>,
+  build: (
+    builder: typeof ActionBuilder,
+    options: ActionBuilder.L1Options
+  ) => Effect.Effect<A, E, Signer.Signer | VenueProfile.Venue>,
   signedFor = network()
 ) {
-  const signer = yield* Signer.makePrivateKey(Redacted.make(trader.privateKey))
+  const { builder, signer: { makePrivateKey, Signer }, venue: { profileFor, Venue } } = yield* signing
+  const signer = yield* makePrivateKey(Redacted.make(trader.privateKey))
   const nonce = yield* nextNonce
-  return yield* build({ nonce, expiresAfter: nonce + lifetime }).pipe(
-    Effect.provideService(Signer.Signer, signer),
-    Effect.provideService(VenueProfile.Venue, VenueProfile.profileFor(signedFor))
+  return yield* build(builder, { nonce, expiresAfter: nonce + lifetime }).pipe(
+    Effect.provideService(Signer, signer),
+    Effect.provideService(Venue, profileFor(signedFor))
   )
 })
+
+/** Sends a signed action. */
+const submitSigned = (body: Parameters<typeof Exchange.submit>[0]) =>
+  Effect.flatMap(signing, ({ exchange }) => exchange.submit(body))
 
 const hexDigit = Effect.map(Random.nextIntBetween(0, 15), (digit) => digit.toString(16))
 
@@ -96,15 +119,16 @@ const newCloid = Effect.map(
 )
 
 /** Makes the order of the terms. A market order is limited to a slippage from the mid price. */
-export const toOrder = (
+const toOrder = (
   { isReduceOnly, price, side, size, timeInForce, type }: Terms,
   asset: Asset,
-  mid: string
+  mid: string,
+  { worstPrice }: typeof OrderAction
 ): OrderAction.Order => {
   const terms = { asset: asset.id, side, sizeInBase: size, reduceOnly: isReduceOnly }
   if (type === "limit") return { ...terms, priceInQuote: price, timeInForce }
   const reference = type === "market" ? mid : price
-  const priceInQuote = OrderAction.worstPrice(reference, side, slippage, asset)
+  const priceInQuote = worstPrice(reference, side, slippage, asset)
   return type === "market"
     ? { ...terms, priceInQuote, timeInForce: "Ioc" }
     : { ...terms, priceInQuote, trigger: { kind: type, priceInQuote: price, isMarket: true } }
@@ -125,9 +149,10 @@ export const send = Effect.fnUntraced(function*(terms: Terms) {
   const asset = yield* Info.asset(terms.coin)
   const mids = yield* Info.allMids(asset.coin.includes(":") ? { dex: asset.coin.split(":")[0] ?? "" } : {})
   const cloid = yield* newCloid
-  const order = { ...toOrder(terms, asset, mids[asset.coin] ?? "0"), cloid }
-  const body = yield* signed((options) => ActionBuilder.placeOrders({ orders: [order] }, options))
-  return yield* Exchange.submit(body).pipe(
+  const { orders } = yield* signing
+  const order = { ...toOrder(terms, asset, mids[asset.coin] ?? "0", orders), cloid }
+  const body = yield* signed((builder, options) => builder.placeOrders({ orders: [order] }, options))
+  return yield* submitSigned(body).pipe(
     Effect.map(({ entries: [entry] }): Sent => ({ entry, asset })),
     Effect.catchTag(
       "OutcomeUnknown",
@@ -138,7 +163,11 @@ export const send = Effect.fnUntraced(function*(terms: Terms) {
 
 /** Looks up the outcome of a lost order until it is known. */
 const settle = (cloid: Cloid) =>
-  Effect.repeat(Exchange.outcome({ cloid, signer: trader.address }, { wait: "20 seconds" }), { while: isOpen })
+  Effect.flatMap(
+    signing,
+    ({ exchange }) =>
+      Effect.repeat(exchange.outcome({ cloid, signer: trader.address }, { wait: "20 seconds" }), { while: isOpen })
+  )
 
 /** Replaces the words of the API in a message of the gateway or the venue. */
 const plain = (message: string): string =>
@@ -215,7 +244,7 @@ const followLost = async ({ advice, cloid, since }: Lost): Promise<ActionRecord 
     ]
   }
   const outcome = await Gateway.runOnPaper(settle(cloid))
-  const seconds = Table.fixed((Date.now() - since) / 1000, 1)
+  const seconds = Table.fixed((Gateway.now() - since) / 1000, 1)
   report.value = { cloid, ..."failure" in outcome ? fail(outcome.failure) : describeSettled(outcome.value, seconds) }
   return "failure" in outcome ? undefined : outcome.value
 }
@@ -254,8 +283,8 @@ export const cancel = (orders: ReadonlyArray<Open>): Promise<void> => {
       orders,
       ({ coin, oid }) => Effect.map(Info.asset(coin), ({ id }) => ({ asset: id, orderId: oid }))
     )
-    const body = yield* signed((options) => ActionBuilder.cancelOrders(cancels, options))
-    return yield* Effect.flatMap(Exchange.submit(body), requireAll)
+    const body = yield* signed((builder, options) => builder.cancelOrders(cancels, options))
+    return yield* Effect.flatMap(submitSigned(body), requireAll)
   })
   return act(call, orders.length === 1 ? `Order ${first?.oid} is cancelled.` : `${orders.length} orders are cancelled.`)
 }
@@ -279,7 +308,7 @@ export const setLeverage = (coin: string, leverage: number, isCross: boolean): P
     Effect.gen(function*() {
       const { id } = yield* Info.asset(coin)
       const action = { type: "updateLeverage", asset: id, isCross, leverage } as const
-      return yield* Exchange.submit(yield* signed((options) => ActionBuilder.signL1(action, options)))
+      return yield* submitSigned(yield* signed((builder, options) => builder.signL1(action, options)))
     }),
     `The leverage of ${label(coin)} is ${leverage}×.`
   )

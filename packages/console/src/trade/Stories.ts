@@ -1,12 +1,10 @@
 /** The scenarios of a sandbox: what each does, step by step, and the figure at its end. */
-import { signal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
 import * as Sandbox from "@trigate/client/Sandbox"
 import { Fill } from "@trigate/domain/info/Account"
-import { trader } from "@trigate/domain/unstable/Sandbox"
-import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import { type SandboxFaults, trader } from "@trigate/domain/unstable/Sandbox"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -17,41 +15,21 @@ import { fillKey } from "../account/AccountState.tsx"
 import { loadNewest } from "../candles/Bars.ts"
 import * as Gateway from "../Gateway.ts"
 import * as Table from "../Table.tsx"
-import * as Faults from "./Faults.tsx"
 import * as Orders from "./Orders.ts"
-
-/** A value and its maximum, as a bar. */
-export interface Bar {
-  readonly name: string
-  readonly value: number
-  readonly most: number
-}
-
-/** The progress of a scenario. */
-export interface Progress {
-  readonly name: string
-  readonly steps: ReadonlyArray<string>
-  readonly bars: ReadonlyArray<Bar>
-  /** The figure at the end, and its meaning. */
-  readonly figure?: { readonly text: string; readonly meaning: string }
-  readonly failure?: string
-}
-
-/** The running scenario, or the last one that ran. */
-export const progress = signal<Progress | undefined>(undefined)
+import type { Progress, Scenario } from "./Scenarios.tsx"
 
 /** A scenario cannot continue; the message states why. */
 class Stopped extends Data.TaggedError("Stopped")<{ readonly message: string }> {}
 
 const stop = (message: string) => Effect.fail(new Stopped({ message }))
 
-const change = (changed: Partial<Progress>): void => {
-  if (progress.value !== undefined) progress.value = { ...progress.value, ...changed }
+/** The functions with which a scenario shows its progress and changes the faults of the venue. */
+interface Stage {
+  readonly change: (changed: Partial<Progress>) => void
+  readonly say: (step: string) => void
+  readonly end: (text: string, meaning: string) => void
+  readonly setFaults: (faults: Partial<SandboxFaults>) => Promise<void>
 }
-
-const say = (step: string): void => change({ steps: [...progress.value?.steps ?? [], step] })
-
-const end = (text: string, meaning: string): void => change({ figure: { text, meaning } })
 
 const market = (size: string): Orders.Terms => ({
   coin: "ETH",
@@ -63,7 +41,7 @@ const market = (size: string): Orders.Terms => ({
   isReduceOnly: false
 })
 
-const bots = Effect.gen(function*() {
+const bots = Effect.fnUntraced(function*({ change, end, say }: Stage) {
   say("Bots start on one IP address. Each reads metadata, prices and five books: ten queries, weight 92.")
   let isOver = false
   for (let count = 10; count <= 100; count += 10) {
@@ -95,9 +73,9 @@ const bots = Effect.gen(function*() {
   }
 })
 
-const lostReply = Effect.gen(function*() {
+const lostReply = Effect.fnUntraced(function*({ end, say, setFaults }: Stage) {
   const { faults } = yield* Sandbox.status()
-  yield* Effect.promise(() => Faults.change(Sandbox.setFaults({ lostReplies: 1 })))
+  yield* Effect.promise(() => setFaults({ lostReplies: 1 }))
   say("The venue will execute the next action, and its reply will be lost.")
   say("Buy 0.05 ETH at the market, with a client order ID …")
   const began = yield* Clock.currentTimeMillis
@@ -105,7 +83,7 @@ const lostReply = Effect.gen(function*() {
     Orders.submit(market("0.05"), () => {
       say("No reply: the outcome is unknown. A bot that sends another order now may buy twice.")
       say("The gateway asks the venue for the order by its client order ID …")
-      return Faults.change(Sandbox.setFaults({ lostReplies: faults.lostReplies }))
+      return setFaults({ lostReplies: faults.lostReplies })
     })
   )
   const [entry] = record?.settled?.entries ?? []
@@ -117,12 +95,12 @@ const lostReply = Effect.gen(function*() {
   )
 })
 
-const mistake = Effect.gen(function*() {
+const mistake = Effect.fnUntraced(function*({ end, say }: Stage) {
   const wrong = Orders.network() === "mainnet" ? "testnet" : "mainnet"
   say(`An order for 0.05 ETH is signed for ${wrong}, and sent to ${Orders.network()}.`)
   const { id } = yield* Info.asset("ETH")
   const order = { asset: id, side: "buy", priceInQuote: "1500", sizeInBase: "0.05" } as const
-  const body = yield* Orders.signed((options) => ActionBuilder.placeOrders({ orders: [order] }, options), wrong)
+  const body = yield* Orders.signed((builder, options) => builder.placeOrders({ orders: [order] }, options), wrong)
   const refusal = yield* Effect.flip(Exchange.submit(body)).pipe(
     Effect.catch(() => stop("The venue accepted the order"))
   )
@@ -152,7 +130,7 @@ const orders = 3
 /** Checks every tenth of a second, at most 300 times, until a condition is true. */
 const until = (isTrue: () => boolean) => Effect.repeat(Effect.sleep(100), { times: 300, while: () => !isTrue() })
 
-const socket = Effect.gen(function*() {
+const socket = Effect.fnUntraced(function*({ end, say }: Stage) {
   let isReady = false
   let received: ReadonlyArray<string> = []
   const stream = Gateway.follow([{ type: "userFills", user: trader.address }], (text) => {
@@ -183,7 +161,7 @@ const socket = Effect.gen(function*() {
     `${arrived()} of ${made.length} fills`,
     `arrived ${Table.fixed(seconds, 1)} s after the cut: ${made.length - arrived()} lost, ${doubled} sent twice.`
   )
-}).pipe(Effect.scoped)
+}, Effect.scoped)
 
 const decodePayments = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   delta: Schema.Struct({ coin: Schema.String, usdc: Schema.String })
@@ -191,7 +169,7 @@ const decodePayments = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const hour = 3_600_000
 
-const jump = Effect.gen(function*() {
+const jump = Effect.fnUntraced(function*({ end, say }: Stage) {
   const user = trader.address
   const { assetPositions } = yield* Info.clearinghouseState({ user })
   if (!assetPositions.some(({ position }) => position.coin === "ETH")) {
@@ -218,40 +196,13 @@ const jump = Effect.gen(function*() {
   )
 })
 
-/** A scenario: its guide, and its run. */
-interface Story {
-  readonly guide: { readonly title: string; readonly file: string }
-  readonly run: Effect.Effect<void, { readonly message: string }, Connection>
-}
-
 /** The scenarios by name. */
-export const stories: { readonly [name: string]: Story } = {
-  "100 bots on one address": { guide: { title: "How reads are cached", file: "reliability.md#caching" }, run: bots },
-  "Lose the next reply": {
-    guide: { title: "When the outcome is unknown", file: "guides/unknown-outcomes.md" },
-    run: lostReply
-  },
-  "A mistake in a signature": {
-    guide: { title: "When a signature is refused", file: "guides/signature-refused.md" },
-    run: mistake
-  },
-  "Kill the venue's socket": {
-    guide: { title: "When the connection is lost", file: "streams.md#when-the-connection-to-the-venue-is-lost" },
-    run: socket
-  },
-  "Jump an hour": { guide: { title: "Control of the sandbox", file: "sandbox.md#control" }, run: jump }
-}
-
-/** Whether a scenario is running. Only one runs at a time. */
-export const isRunning = signal(false)
-
-/** Runs a scenario. */
-export const play = async (name: string): Promise<void> => {
-  const story = stories[name]
-  if (isRunning.value || story === undefined) return
-  isRunning.value = true
-  progress.value = { name, steps: [], bars: [] }
-  const outcome = await Gateway.runOnPaper(story.run)
-  if ("failure" in outcome) change({ failure: outcome.failure })
-  isRunning.value = false
+export const stories: {
+  readonly [Name in Scenario]: (stage: Stage) => Effect.Effect<void, { readonly message: string }, Connection>
+} = {
+  "100 bots on one address": bots,
+  "Lose the next reply": lostReply,
+  "A mistake in a signature": mistake,
+  "Kill the venue's socket": socket,
+  "Jump an hour": jump
 }

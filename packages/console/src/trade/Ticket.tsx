@@ -7,7 +7,7 @@ import { useEffect } from "preact/hooks"
 import { current } from "../account/AccountState.tsx"
 import * as Gateway from "../Gateway.ts"
 import * as Table from "../Table.tsx"
-import { quote } from "./Coins.ts"
+import { quote } from "./Coins.tsx"
 import { chosen, market, mid } from "./Markets.ts"
 import * as Orders from "./Orders.ts"
 
@@ -257,6 +257,7 @@ export const Ticket = () => {
   return (
     <section class="card ticket" aria-label="Order ticket">
       <form
+        onFocusIn={Orders.prepare}
         onSubmit={(event) => {
           event.preventDefault()
           if (coin !== undefined) void Orders.submit({ ...draft.value, coin: coin.coin })

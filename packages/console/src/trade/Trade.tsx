@@ -7,17 +7,14 @@ import { trader } from "@trigate/domain/unstable/Sandbox"
 import { useEffect } from "preact/hooks"
 import * as AccountState from "../account/AccountState.tsx"
 import * as Bars from "../candles/Bars.ts"
-import { Intervals, Legend, linked } from "../candles/Candles.tsx"
-import { Chart } from "../candles/Chart.tsx"
-import { linkTo } from "../Gateway.ts"
+import { Chart, Intervals, Legend, linked } from "../candles/Chart.tsx"
+import { go, linkTo } from "../Gateway.ts"
 import * as Table from "../Table.tsx"
-import { label, loadCoins, quote } from "./Coins.ts"
-import { Change, CoinSearch } from "./CoinSearch.tsx"
-import { Faults } from "./Faults.tsx"
+import { Change, CoinSearch, label, loadCoins, quote } from "./Coins.tsx"
 import { Ladder, Tape } from "./Ladder.tsx"
 import * as Markets from "./Markets.ts"
 import * as Orders from "./Orders.ts"
-import { Scenarios } from "./Scenarios.tsx"
+import { Faults, Scenarios } from "./Scenarios.tsx"
 import { change, Ticket } from "./Ticket.tsx"
 
 const intervals = ["1m", "5m", "15m", "1h", "4h", "1d"] as const
@@ -46,7 +43,7 @@ const Header = () => {
   }
   return (
     <section class="card market-head" aria-label={`Market of ${label(coin)}`}>
-      <CoinSearch coin={label(coin)} />
+      <CoinSearch coin={label(coin)} onChoose={(coin) => go("trade", linked({ coin }))} />
       <p class="price">
         <strong>{price === undefined || price === null ? "–" : Table.decimal(price)}</strong>{" "}
         <Change price={price ?? undefined} before={context?.prevDayPx} />

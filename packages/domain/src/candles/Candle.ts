@@ -511,3 +511,19 @@ export const readRanges = (text: string, origin: number): BarRanges =>
     from: Number(groups?.["from"]) + origin,
     to: Number(groups?.["to"]) + origin
   }))
+
+/** The stored candle history of one coin and interval. */
+export const CandleSeries = Schema.Struct({
+  coin: Schema.String,
+  interval: CandleInterval,
+  bars: Schema.Natural,
+  bytes: Schema.Natural.annotateKey({
+    description: "Size of the stored bars in bytes, without the database's overhead"
+  }),
+  known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
+    description:
+      "The periods in which the history is complete, oldest first, each with its first and last millisecond. If a bar is " +
+      "missing inside a period, no trade took place. The time between two periods is a gap"
+  })
+}).annotate({ identifier: "CandleSeries" })
+export type CandleSeries = typeof CandleSeries.Type

@@ -31,6 +31,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import * as Record from "effect/Record"
 import * as Schedule from "effect/Schedule"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a gauge is read synchronously
 import { readdirSync } from "node:fs"
@@ -244,9 +245,12 @@ export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
   return flights.run({ key: "metrics", ask })
 })
 
+/** The percentiles of latency in a sample. */
+const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const
+
 /** Maps each field of a sample to its metric, and selects which series of the metric are included. */
 const sampled: {
-  readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
+  readonly [Name in Exclude<keyof HistorySample, "time" | keyof typeof percentiles>]-?: {
     readonly metric: string
     readonly counts?: (labels: { readonly [name: string]: string }) => boolean
   }
@@ -300,7 +304,37 @@ const take = Effect.map(Effect.all([Metric.snapshot, Clock.Clock]), ([all, clock
 /** All series of the gateway at one time. */
 type Taken = Effect.Success<typeof take>
 
-const toSample = ({ all, time }: Taken): HistorySample => {
+/** Returns the number of callers' requests by the upper bound of their latency in seconds. */
+const countLatencies = ({ all }: Taken): ReadonlyMap<number, number> => {
+  const counts = new Map<number, number>()
+  for (const metric of all) {
+    if (metric.id !== metrics.requestSeconds.name || metric.type !== "Histogram") continue
+    const { route = "" }: { readonly [label: string]: string } = { ...metric.attributes }
+    if (!isOfCallers(route)) continue
+    const { buckets, count } = metric.state
+    for (const [bound, below] of [...buckets.filter(([bound]) => bound !== Infinity), [Infinity, count] as const]) {
+      counts.set(bound, (counts.get(bound) ?? 0) + below)
+    }
+  }
+  return counts
+}
+
+/** Returns the percentiles of latency of the requests between two times. */
+const toPercentiles = (from: Taken, to: Taken): { readonly [Name in keyof typeof percentiles]?: number } => {
+  const before = countLatencies(from)
+  const grown = [...countLatencies(to)].map(([bound, count]) => [bound, count - (before.get(bound) ?? 0)] as const)
+    .toSorted(([one], [other]) => one - other)
+  const total = grown.at(-1)?.[1] ?? 0
+  if (total <= 0) return {}
+  const most = grown.at(-2)?.[0] ?? 0
+  return Record.map(
+    percentiles,
+    (share) => Math.min(most, grown.find(([, count]) => count >= total * share)?.[0] ?? most)
+  )
+}
+
+const toSample = (earlier: Taken, taken: Taken): HistorySample => {
+  const { all, time } = taken
   const sum = (name: keyof typeof sampled): number | undefined => {
     const { counts = () => true, metric } = sampled[name]
     const found = all.filter(({ attributes, id }) => id === metric && counts({ ...attributes }))
@@ -314,6 +348,7 @@ const toSample = ({ all, time }: Taken): HistorySample => {
     cached: sum("cached") ?? 0,
     attempts: sum("attempts") ?? 0,
     weightSaved: sum("weightSaved") ?? 0,
+    ...toPercentiles(earlier, taken),
     sockets: sum("sockets") ?? 0,
     deliveries: sum("deliveries") ?? 0,
     ...(weightLeft === undefined ? {} : { weightLeft })
@@ -356,8 +391,8 @@ export const layerHistory: Layer.Layer<MetricHistory> = Layer.effect(
     let samples: ReadonlyArray<HistorySample> = []
     let latest: ReadonlyArray<Taken> = []
     const sample = Effect.map(take, (taken) => {
-      samples = [...samples, toSample(taken)].slice(-maxSamples)
       latest = [...latest, taken].slice(-minuteSamples)
+      samples = [...samples, toSample(latest[0] ?? taken, taken)].slice(-maxSamples)
     })
     yield* Effect.forkScoped(Effect.repeat(sample, Schedule.spaced(`${sampleSeconds} seconds`)))
     return MetricHistory.of({

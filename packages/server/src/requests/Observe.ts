@@ -273,21 +273,21 @@ const sent = [
   "*"
 ].join(", ")
 
-/** The headers that a page is allowed to read in addition to the CORS-safelisted ones. */
-const read = [
-  "age",
-  "ratelimit",
-  "ratelimit-policy",
-  "retry-after",
-  "x-request-id",
-  "x-trigate-candles",
-  "x-trigate-sandbox",
-  "x-trigate-signer",
-  "x-trigate-upstream",
-  "x-trigate-warning"
-].join(
-  ", "
-)
+/** The response headers that a page is allowed to read in addition to the CORS-safelisted ones, and their meaning. */
+export const responseHeaders = {
+  age: "Age of a cached response in seconds",
+  ratelimit: "The rate limit that the upstream states, and the rest of it",
+  "ratelimit-policy": "The policy of that rate limit",
+  "retry-after": "Seconds until the same request can succeed",
+  "x-request-id": "The ID of the request in the gateway's logs; yours, if you send one",
+  "x-trigate-candles": "Where the bars come from, if some were stored",
+  "x-trigate-sandbox": "`true`: the response comes from a sandbox",
+  "x-trigate-signer": "The address that signed the action",
+  "x-trigate-upstream": "The source of the response",
+  "x-trigate-warning": "A problem that did not prevent the request"
+} as const
+
+const read = Object.keys(responseHeaders).join(", ")
 
 const preflightHeaders = {
   "access-control-allow-methods": "GET, POST",

@@ -1,12 +1,10 @@
 /**
  * `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet.
- *
- * The script is a string, because the page's content security policy admits the script by its hash. Without the script,
- * everything on the page except the forms works.
  */
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import * as Examples from "@trigate/api/unstable/Examples"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/Action"
 import { gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { errorGroups } from "@trigate/domain/errors/Problem"
 import { trader } from "@trigate/domain/unstable/Sandbox"
@@ -24,6 +22,8 @@ import * as SchemaAST from "effect/SchemaAST"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash is computed where it is used, without a service
 import { createHash } from "node:crypto"
 import { GatewayStatus } from "../Chains.ts"
+import { responseHeaders } from "../requests/Observe.ts"
+import { script, style } from "./DocsScript.ts"
 import * as StaticPage from "./StaticPage.ts"
 
 /** A JSON schema. */
@@ -167,12 +167,14 @@ export interface Example {
   readonly value: unknown
 }
 
-const exampleTitle = (value: unknown, at: number): string =>
-  isSchema(value) && Predicate.isString(value["method"])
-    ? value["method"]
-    : isSchema(value) && Predicate.isString(value["type"])
-    ? value["type"]
-    : `Example ${at + 1}`
+const exampleTitle = (value: unknown, at: number): string => {
+  if (!isSchema(value)) return `Example ${at + 1}`
+  const { action, method, type } = value
+  if (isSentAction(action)) {
+    return isActionType(action.type) ? `${action.type}: ${actionCatalog[action.type].summary}` : action.type
+  }
+  return [method, type].find(Predicate.isString) ?? `Example ${at + 1}`
+}
 
 /** Returns an example of each alternative of a body. */
 export const listExamples = (schema: JsonSchema, definitions: Definitions): ReadonlyArray<Example> => {
@@ -187,159 +189,6 @@ export const listExamples = (schema: JsonSchema, definitions: Definitions): Read
     : choices.map((choice) => makeExample(choice, definitions))
   return values.map((value, at) => ({ title: exampleTitle(value, at), value }))
 }
-
-/**
- * The script of the reference page: sends requests, reads event streams and opens WebSockets, all to this gateway.
- *
- * The script is a string, because the page's content security policy admits the script by its hash. Without the script,
- * everything on the page except the forms works.
- */
-export const script = `"use strict";
-const most = 20000;
-const key = document.getElementById("key");
-const base = document.body.dataset.base;
-const running = new WeakMap();
-
-const target = (form) => {
-  const data = new FormData(form);
-  const query = new URLSearchParams();
-  let path = form.dataset.path;
-  for (const input of form.querySelectorAll("[data-in]")) {
-    const value = String(data.get(input.name) ?? "");
-    if (input.dataset.in === "path") path = path.replace("{" + input.name + "}", encodeURIComponent(value));
-    else if (value !== "") query.append(input.name, value);
-  }
-  const text = query.toString();
-  return base + path + (text === "" ? "" : "?" + text);
-};
-
-const pretty = (text) => {
-  try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
-  } catch {
-    return text;
-  }
-};
-
-const show = (form, state, text, isBad) => {
-  const output = form.querySelector("output");
-  output.hidden = false;
-  const line = document.createElement("strong");
-  line.className = isBad ? "bad" : "good";
-  line.textContent = state;
-  const body = document.createElement("pre");
-  body.tabIndex = 0;
-  body.textContent = text.length > most ? text.slice(0, most) + "\\n… " + (text.length - most) + " more characters" : text;
-  output.replaceChildren(line, body);
-};
-
-const button = (form, text) => {
-  form.querySelector("button").textContent = text;
-};
-
-const send = async (form) => {
-  const ended = new AbortController();
-  running.set(form, () => ended.abort());
-  const body = form.elements.namedItem("body");
-  const began = performance.now();
-  try {
-    const response = await fetch(target(form), {
-      method: form.dataset.method,
-      signal: ended.signal,
-      headers: {
-        ...(body === null ? {} : { "content-type": "application/json" }),
-        ...(key.value === "" ? {} : { authorization: "Bearer " + key.value })
-      },
-      ...(body === null ? {} : { body: body.value })
-    });
-    const state = () => response.status + " " + response.statusText + ", " + Math.round(performance.now() - began) + " ms";
-    const isEvents = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-    if (!isEvents) return show(form, state(), pretty(await response.text()), !response.ok);
-    button(form, "Stop");
-    let text = "";
-    show(form, state(), "Waiting for the first event …", false);
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      text = (text + value).slice(-most);
-      show(form, state(), text, false);
-    }
-  } catch (error) {
-    if (!ended.signal.aborted) show(form, "No response", String(error.message ?? error), true);
-  } finally {
-    running.delete(form);
-    button(form, "Send");
-  }
-};
-
-const open = (form) => {
-  const url = new URL(target(form), location.href);
-  url.protocol = url.protocol.replace("http", "ws");
-  const socket = new WebSocket(url);
-  let text = "";
-  const add = (state, line, isBad) => {
-    text = (text + line).slice(-most);
-    show(form, state, text, isBad);
-  };
-  running.set(form, () => socket.close(1000));
-  button(form, "Close");
-  socket.onopen = () => {
-    const message = form.elements.namedItem("message").value;
-    socket.send(message);
-    add("open", "> " + message + "\\n", false);
-  };
-  socket.onmessage = ({ data }) => add("open", "< " + data + "\\n", false);
-  socket.onclose = ({ code, reason }) => {
-    running.delete(form);
-    button(form, "Open");
-    add("closed: " + code + " " + reason, "", code !== 1000);
-  };
-};
-
-addEventListener("submit", (event) => {
-  event.preventDefault();
-  const form = event.target;
-  if (form.dataset.path === undefined) return;
-  const stop = running.get(form);
-  if (stop !== undefined) stop();
-  else if (form.dataset.socket === "yes") open(form);
-  else void send(form);
-});
-
-addEventListener("change", ({ target }) => {
-  if (target.dataset.examples === undefined) return;
-  target.form.elements.namedItem("body").value = target.value;
-});
-
-const reveal = () => {
-  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (let at = found; at !== null && at !== undefined; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
-  found?.scrollIntoView();
-};
-addEventListener("hashchange", reveal);
-reveal();
-`
-
-/** The style of the page. Collapsed parts of the page are laid out when they are opened. */
-export const style = `
-:root{color-scheme:light dark;--back:light-dark(#f6f7f8,#101417);--card:light-dark(#fff,#181d21);--text:light-dark(#1b2226,#e4e9ec);
---soft:light-dark(#55616a,#9aa7b0);--line:light-dark(#e2e7ea,#272f35);--accent:light-dark(#0f766e,#2dd4bf);
---good:light-dark(#0b7a4b,#34d399);--bad:light-dark(#b42318,#f97066);font:15px/1.5 system-ui,sans-serif}
-*{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--text);display:grid;grid-template-columns:15rem minmax(0,1fr);align-items:start}
-a{color:var(--accent)}nav{position:sticky;top:0;height:100vh;overflow-y:auto;padding:1rem;border-right:1px solid var(--line);background:var(--card)}
-nav a{display:block;padding:.15rem .4rem;text-decoration:none;color:var(--text)}nav strong{display:block;color:var(--accent);font-size:1.15rem;padding:0 .4rem .4rem}
-main{max-width:64rem;width:100%;margin:0 auto;padding:1.2rem}h1,h2{margin:1.4rem 0 .5rem}h3{margin:1rem 0 .3rem;font-size:1rem}
-details{margin:.4rem 0;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}details>*{margin-left:1rem;margin-right:1rem}
-summary{cursor:pointer;margin:0;padding:.5rem .8rem;overflow-wrap:anywhere}summary b{display:inline-block;min-width:3.4rem;color:var(--accent)}
-code,pre,textarea{font:.85rem/1.5 ui-monospace,monospace}pre{overflow:auto;max-height:30rem;padding:.6rem;background:var(--back);border-radius:.4rem}
-pre i{color:var(--soft);font-style:normal}.soft{color:var(--soft)}.good{color:var(--good)}.bad{color:var(--bad)}.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line)}
-th{color:var(--soft);font-weight:500}form{display:grid;grid-template-columns:minmax(0,1fr);gap:.6rem;justify-items:start;margin-bottom:1rem}label{display:grid;grid-template-columns:minmax(0,1fr);gap:.2rem;width:100%;color:var(--soft)}
-input,select,textarea,button{font:inherit;color:var(--text);background:var(--back);border:1px solid var(--line);border-radius:.4rem;padding:.35rem .6rem;max-width:100%}
-textarea{width:100%;font:.85rem/1.5 ui-monospace,monospace}button{background:var(--accent);color:var(--card);font-weight:600;cursor:pointer}output{display:block;width:100%}
-:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
-@media(max-width:52rem){body{display:block}nav{position:static;height:auto;border:0}nav a{display:inline-block}main{padding:.7rem}}`
 
 const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>, name: string): string =>
   `<div class="scroll" role="region" tabindex="0" aria-label="${escapeHtml(name)}"><table><thead><tr>${
@@ -407,6 +256,15 @@ ${table(["Group", "What to do"], groups, "Groups of errors")}
 <h2 id="limits">Limits</h2><p>A request over a quota of its caller fails with <code>QuotaExceeded</code>, and a request over an upstream's limit with
 <code>UpstreamRateLimited</code>, both with <code>retryAfter</code> in seconds. A body over the size limit fails with
 <code>PayloadTooLarge</code>, and a gateway that is too busy refuses new work with <code>Overloaded</code>.</p>
+<h2 id="headers">Headers</h2><p>A response can have these headers. A request can name its own <code>x-request-id</code>, and
+<code>x-trigate-expected-signer</code>, the signer of an action.</p>
+${
+    table(
+      ["Response header", "Content"],
+      Object.entries(responseHeaders).map(([name, meaning]) => [renderCode(name), renderText(meaning)]),
+      "Response headers"
+    )
+  }
 <h2 id="subscriptions">Streams</h2><p><code>/ws</code> accepts <code>{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}</code>,
 <code>unsubscribe</code>, <code>ping</code> and <code>post</code>, as the venue does. <code>/streams?subscribe=…</code> sends the same frames as
 Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event states whether all events since
@@ -467,23 +325,36 @@ const renderBody = (operation: Operation, path: string, definitions: Definitions
     `<label>Example <select data-examples>${
       examples.map(({ text, title }) => `<option value="${escapeHtml(text)}">${escapeHtml(title)}</option>`).join("")
     }</select></label>`
-  return `${choice}<label>Body<textarea name="body" rows="8" spellcheck="false">${
+  return `${choice}<label>Body<textarea name="body" rows="14" spellcheck="false">${
     escapeHtml(examples[0]?.text ?? "{}")
   }</textarea></label>`
 }
 
+const renderResponse = (status: string, { content, description }: OpenApi.OpenApiSpecResponse): string => {
+  const schema = content === undefined ? undefined : jsonSchema(content)
+  const head = `<strong class="${status < "400" ? "good" : "bad"}">${status}</strong> ${renderText(description)}`
+  return schema === undefined
+    ? `<p>${head}</p>`
+    : `<details><summary>${head} <small>${
+      escapeHtml(Object.keys(content ?? {}).join(", "))
+    }</small></summary><pre tabindex="0">${renderType(schema)}</pre></details>`
+}
+
 const renderTypes = (operation: Operation): string => {
   const request = operation.requestBody === undefined ? undefined : jsonSchema(operation.requestBody.content)
-  const responses = Object.entries(operation.responses).map(([status, response]) => {
-    const schema = response.content === undefined ? undefined : jsonSchema(response.content)
-    return `<dt><strong>${status}</strong> ${escapeHtml(Object.keys(response.content ?? {}).join(", "))}</dt><dd>${
-      schema === undefined ? renderText(response.description) : `<pre tabindex="0">${renderType(schema)}</pre>`
-    }</dd>`
-  })
-  return `<details><summary>Types</summary>${
-    request === undefined ? "" : `<h3>Request body</h3><pre tabindex="0">${renderType(request)}</pre>`
-  }<h3>Responses</h3><dl>${responses.join("")}</dl></details>`
+  const responses = Object.entries(operation.responses).map(([status, response]) => renderResponse(status, response))
+  return `${
+    request === undefined
+      ? ""
+      : `<h3>Request body</h3><details><summary>Type</summary><pre tabindex="0">${renderType(request)}</pre></details>`
+  }<h3>Responses</h3>${responses.join("")}`
 }
+
+const sample = `<div class="sample" role="group" aria-label="Sample"><div class="bar">${
+  ["curl", "Python", "TypeScript"].map((name) =>
+    `<button type="button" data-language="${name}" aria-pressed="false">${name}</button>`
+  ).join("")
+}<button type="button" data-copy>Copy</button></div><pre tabindex="0"><code></code></pre></div>`
 
 interface Placed {
   readonly method: string
@@ -491,17 +362,26 @@ interface Placed {
   readonly operation: Operation
 }
 
-const renderOperation = ({ method, operation, path }: Placed, definitions: Definitions): string => {
-  const socket = isSocket(operation)
+const kindFor = (operation: Operation): string =>
+  isSocket(operation)
+    ? "socket"
+    : Object.hasOwn(operation.responses[200]?.content ?? {}, "text/event-stream")
+    ? "events"
+    : "call"
+
+const verbFor = ({ method, operation }: Placed): string => isSocket(operation) ? "WS" : method
+
+const renderOperation = (placed: Placed, definitions: Definitions): string => {
+  const { method, operation, path } = placed
   return `<details class="operation" id="${escapeHtml(operation.operationId)}"><summary><b>${
-    socket ? "WS" : method
+    verbFor(placed)
   }</b> <code>${escapeHtml(path)}</code> ${renderText(operation.summary ?? "")}</summary><p>${
     renderText(operation.description ?? "")
-  }</p><form data-method="${method}" data-path="${escapeHtml(path)}"${socket ? " data-socket=\"yes\"" : ""}>${
+  }</p><form data-method="${method}" data-path="${escapeHtml(path)}" data-kind="${kindFor(operation)}"><div>${
     renderParameters(operation, definitions)
   }${renderBody(operation, path, definitions)}<button type="submit">${
-    socket ? "Open" : "Send"
-  }</button><output hidden></output></form>${renderTypes(operation)}</details>`
+    isSocket(operation) ? "Open" : "Send"
+  }</button><output hidden></output></div>${sample}</form>${renderTypes(operation)}</details>`
 }
 
 const methods = ["get", "post", "put", "patch", "delete"] as const
@@ -526,33 +406,78 @@ export interface Facts {
 
 const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/gu, "-")
 
+/** A link of the navigation; `title` is searched too. */
+interface Link {
+  readonly target: string
+  readonly html: string
+  readonly title?: string
+}
+
+const renderGroup = (name: string, links: ReadonlyArray<Link>, open = false): string =>
+  `<details${open ? " open" : ""}><summary>${escapeHtml(name)}</summary>${
+    links.map(({ html, target, title = "" }) =>
+      `<a href="#${escapeHtml(target)}" title="${escapeHtml(title)}">${html}</a>`
+    ).join("")
+  }</details>`
+
+const introduction: ReadonlyArray<Link> = [
+  ["chains", "Chains"],
+  ["keys", "Keys"],
+  ["errors", "Errors"],
+  ["limits", "Limits"],
+  ["headers", "Headers"],
+  ["subscriptions", "Streams, resume"]
+].map(([target = "", html = ""]) => ({ target, html }))
+
+const icon =
+  "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMiAzMiI+PHJlY3Qgd2lkdGg9IjMyIiBoZWlnaHQ9IjMyIiByeD0iNiIgZmlsbD0iIzBmNzY2ZSIvPjxwYXRoIGQ9Ik02IDEwaDIwTTYgMTZoMjBNNiAyMmgyME0xMSA2djIwTTIxIDZ2MjAiIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIyLjQiIHN0cm9rZS1saW5lY2FwPSJyb3VuZCIvPjwvc3ZnPg=="
+
 /** Renders the page, whose only script is {@link script}. */
 export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
   const { components: { schemas }, info, tags } = document
   const operations = listOperations(document)
-  const parts = ["Chains", "Keys", "Errors", "Limits", "Subscriptions"]
+  const ofTag = (tag: string) => operations.filter(({ operation }) => operation.tags[0] === tag)
   const sections = tags.map(({ description = "", name }) =>
     `<h2 id="${slug(name)}">${escapeHtml(name)}</h2><p>${renderText(description)}</p>${
-      operations.filter(({ operation }) => operation.tags[0] === name)
-        .map((placed) => renderOperation(placed, schemas)).join("")
+      ofTag(name).map((placed) => renderOperation(placed, schemas)).join("")
     }`
   )
-  const types = Object.entries(schemas).toSorted(([one], [other]) => one < other ? -1 : 1).map(([name, schema]) =>
+  const sorted = Object.entries(schemas).toSorted(([one], [other]) => one < other ? -1 : 1)
+  const types = sorted.map(([name, schema]) =>
     `<details id="type-${escapeHtml(name)}"><summary><code>${
       escapeHtml(name.replace(/Encoded$/u, ""))
     }</code></summary>${
       Predicate.isString(schema["description"]) ? `<p>${renderText(schema["description"])}</p>` : ""
     }<pre tabindex="0">${renderType(schema)}</pre></details>`
   )
-  const links = [...parts, ...tags.map(({ name }) => name), "Types"].map((name) =>
-    `<a href="#${slug(name)}">${escapeHtml(name === "Subscriptions" ? "Streams, resume" : name)}</a>`
-  )
+  const navigation = [
+    renderGroup("Introduction", introduction, true),
+    ...tags.map(({ name }) =>
+      renderGroup(
+        name,
+        ofTag(name).map((placed) => ({
+          target: placed.operation.operationId,
+          html: `<b>${verbFor(placed)}</b><span>${escapeHtml(placed.path)}</span>`,
+          title: placed.operation.summary ?? ""
+        })),
+        name === tags[0]?.name
+      )
+    ),
+    renderGroup(
+      "Types",
+      sorted.map(([name]) => ({ target: `type-${name}`, html: escapeHtml(name.replace(/Encoded$/u, "")) }))
+    )
+  ]
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${
     escapeHtml(info.title)
-  }: API reference</title><link rel="icon" href="data:,"><style>${style}</style></head><body data-base="${
+  }: HTTP API</title><link rel="icon" href="${icon}"><style>${style}</style></head><body data-base="${
     escapeHtml(facts.prefix)
-  }"><nav aria-label="Sections"><strong>${escapeHtml(info.title)}</strong>${
-    links.join("")
+  }" data-keys="${
+    facts.keys ? "yes" : "no"
+  }"><nav aria-label="Operations and types"><strong><img src="${icon}" alt="">${
+    escapeHtml(info.title)
+  }</strong><label>Search <kbd>/</kbd><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="cancel, /exchange, OutcomeUnknown"></label><p id="found" role="status"></p>${
+    navigation.join("")
   }<a href="openapi.json">OpenAPI document</a></nav><main>${renderIntroduction(document, facts)}${
     sections.join("")
   }<h2 id="types">Types</h2>${types.join("")}</main><script>${script}</script></body></html>`
@@ -578,17 +503,25 @@ const encoder = new TextEncoder()
 
 const decodeDocument = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-const isSignedExample = (value: unknown): boolean =>
-  Predicate.hasProperty(value, "nonce") && value.nonce === Examples.signedAction.nonce
-
-/** Replaces the example action, whose nonce is too old, with an action that the sandbox currently accepts. */
+/** Returns the example actions, whose nonces are too old, signed again with nonces that the sandbox currently accepts. */
 const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
-  const nonce = yield* Clock.currentTimeMillis
-  const { action } = Examples.signedAction
+  const profile = profileFor(network)
+  const now = yield* Clock.currentTimeMillis
   const { signAction } = yield* Effect.promise(() => import("@trigate/sandbox/SandboxSigner"))
-  const signed = yield* Effect.orDie(signAction(trader, { action, nonce }, profileFor(network)))
+  const signed = yield* Effect.forEach(Examples.signedActions, ({ action, nonce }, place) => {
+    const members: ReadonlyArray<readonly [string, unknown]> = Object.entries<unknown>(action).map(([name, value]) => [
+      name,
+      value === nonce ? now + place : name === profile.chainField ? profile.chainName : value
+    ])
+    const request = { action: { ...Object.fromEntries<unknown>(members), type: action.type }, nonce: now + place }
+    return Effect.orDie(signAction(trader, request, profile))
+  })
+  const current = (value: unknown): unknown =>
+    (Predicate.hasProperty(value, "nonce") && Predicate.isNumber(value.nonce)
+      ? signed[value.nonce - Examples.firstNonce]
+      : undefined) ?? value
   return (document: Record<string, unknown>) =>
-    decodeDocument(JSON.stringify(document, (_, value: unknown) => isSignedExample(value) ? signed : value))
+    decodeDocument(JSON.stringify(document, (_, value: unknown) => current(value)))
 })
 
 const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>, prefix: string) =>

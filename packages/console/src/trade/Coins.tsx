@@ -1,10 +1,91 @@
-/** The search for a coin by its name, with its price and its change in a day. */
-import { useSignal } from "@preact/signals"
+/** The coins of the venue, with their names and prices, and the search for a coin. */
+import { computed, signal, useSignal } from "@preact/signals"
+import * as Info from "@trigate/client/Info"
+import { make as makeLookup, type SpotMeta } from "@trigate/domain/info/Market"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { useEffect, useRef } from "preact/hooks"
-import { linked } from "../candles/Candles.tsx"
-import { go } from "../Gateway.ts"
+import * as Gateway from "../Gateway.ts"
 import * as Table from "../Table.tsx"
-import { type Coin, coins } from "./Coins.ts"
+
+/** A coin that can be traded. */
+export interface Coin {
+  /** The venue's name of the coin, such as `BTC` or `@107`. */
+  readonly coin: string
+  /** The name for people, such as `HYPE/USDC`. */
+  readonly label: string
+  readonly kind: "perpetual" | "spot"
+  readonly price: string | undefined
+  /** The price a day ago. */
+  readonly before: string | undefined
+  readonly szDecimals: number
+  /** The maximum leverage; 1 for spot. */
+  readonly maxLeverage: number
+  readonly isIsolatedOnly: boolean
+}
+
+const spotCoins = (meta: SpotMeta, mids: { readonly [coin: string]: string }): ReadonlyArray<Coin> => {
+  const { tokensOf } = makeLookup(meta)
+  return meta.universe.flatMap((pair) => {
+    const { base, quote } = tokensOf(pair)
+    if (Option.isNone(base) || Option.isNone(quote)) return []
+    return [{
+      coin: pair.name,
+      label: `${base.value.name}/${quote.value.name}`,
+      kind: "spot" as const,
+      price: mids[pair.name],
+      before: undefined,
+      szDecimals: base.value.szDecimals,
+      maxLeverage: 1,
+      isIsolatedOnly: false
+    }]
+  })
+}
+
+const readCoins = Effect.gen(function*() {
+  const [dexes, spot, mids] = yield* Effect.all([Info.perpDexs(), Info.spotMeta(), Info.allMids({})], {
+    concurrency: "unbounded"
+  })
+  const perpetuals = yield* Effect.forEach(
+    dexes,
+    (dex) => Info.metaAndAssetCtxs(dex === null ? {} : { dex: dex.name }),
+    { concurrency: "unbounded" }
+  )
+  return [
+    ...perpetuals.flatMap(([{ universe }, contexts]) =>
+      universe.flatMap(({ isDelisted, maxLeverage, name, onlyIsolated, szDecimals }, at): ReadonlyArray<Coin> =>
+        isDelisted === true ? [] : [{
+          coin: name,
+          label: name,
+          kind: "perpetual",
+          price: contexts[at]?.midPx ?? contexts[at]?.markPx,
+          before: contexts[at]?.prevDayPx,
+          szDecimals,
+          maxLeverage,
+          isIsolatedOnly: onlyIsolated === true
+        }]
+      )
+    ),
+    ...spotCoins(spot, mids)
+  ]
+})
+
+/** The coins, perpetuals first; empty until they are loaded. */
+export const coins = signal<ReadonlyArray<Coin>>([])
+
+const labels = computed(() => new Map(coins.value.map(({ coin, label }) => [coin, label])))
+
+/** Returns the name for people of a coin. */
+export const label = (coin: string): string => labels.value.get(coin) ?? coin
+
+/** Returns the token in which a coin is priced. */
+export const quote = (coin: string): string => label(coin).split("/")[1] ?? "USDC"
+
+/** Loads the coins and their current prices. */
+export const loadCoins = async (): Promise<void> => {
+  const outcome = await Gateway.run(readCoins)
+  if ("value" in outcome) coins.value = outcome.value
+}
 
 /** Maximum number of coins in the list. */
 const most = 60
@@ -28,7 +109,10 @@ export const Change = (
 }
 
 /** The field of the search. The key `/` focuses it. */
-export const CoinSearch = ({ coin }: { readonly coin: string }) => {
+export const CoinSearch = ({ coin, onChoose }: {
+  readonly coin: string
+  readonly onChoose: (coin: string) => void
+}) => {
   const text = useSignal<string | undefined>(undefined)
   const at = useSignal(0)
   const input = useRef<HTMLInputElement>(null)
@@ -41,7 +125,7 @@ export const CoinSearch = ({ coin }: { readonly coin: string }) => {
   const choose = ({ coin }: Coin): void => {
     close()
     input.current?.blur()
-    go("trade", linked({ coin }))
+    onChoose(coin)
   }
   useEffect(() => document.getElementById(`coin-${at.value}`)?.scrollIntoView({ block: "nearest" }), [at.value])
   return (
