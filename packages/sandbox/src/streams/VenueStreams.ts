@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import { deflateRawSync } from "node:zlib"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen, printRecord } from "../venue/AccountReads.ts"
+import type { MarketFeed } from "../venue/MarketFeed.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
 import { ensure } from "../venue/TradingState.ts"
 import type { Venue, VenueEvent } from "../venue/Venue.ts"
@@ -73,6 +74,8 @@ export interface VenueFeed {
    * `recentTrades` also returns synthetic trades, which are derived from the clock.
    */
   readonly markets: Stream.Stream<MarketEvent>
+  /** Streams the bars of a coin from a followed venue; `undefined` for a coin that is not followed. */
+  readonly candles: MarketFeed["candles"]
 }
 
 type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Member] }
@@ -183,6 +186,7 @@ type FrameReader = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
 /** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
+    if (state.feed !== undefined && Predicate.isString(query["coin"])) yield* state.feed.look([query["coin"]])
     const now = yield* state.trading.now
     const venue = yield* Ref.get(state.venue.state)
     const info = yield* Ref.get(state.info.state)
@@ -193,7 +197,8 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   }),
   now: state.trading.now,
   accounts: accountEvents(state.trading),
-  markets: marketEvents(state.trading)
+  markets: marketEvents(state.trading),
+  candles: (request) => state.feed?.candles(request)
 })
 
 const isSomething = Predicate.isNotUndefined
@@ -343,6 +348,13 @@ const toFunding = (row: unknown): unknown => {
 /** The modes of an account that `webData3` names. */
 const abstractions: ReadonlySet<unknown> = new Set(["unifiedAccount", "portfolioMargin", "disabled"])
 
+/** Emits the forming bar of a coin and interval. */
+const formingBars: Source = changes(700, (feed, { coin, interval }) =>
+  Effect.flatMap(feed.now, (now) => {
+    const req = { coin, interval, startTime: now, endTime: now + retainedBars }
+    return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
+  }))
+
 const sources: { readonly [name: string]: Source } = {
   allMids: polled(
     5000,
@@ -404,11 +416,7 @@ const sources: { readonly [name: string]: Source } = {
         Stream.map(({ rows }) => rows)
       )
     }),
-  candle: changes(700, (feed, { coin, interval }) =>
-    Effect.flatMap(feed.now, (now) => {
-      const req = { coin, interval, startTime: now, endTime: now + retainedBars }
-      return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
-    })),
+  candle: (feed, request, every) => feed.candles(request) ?? formingBars(feed, request, every),
   fastAssetCtxs: (feed, _request, every) =>
     Stream.suspend(() => {
       let known = new Map<string, string>()

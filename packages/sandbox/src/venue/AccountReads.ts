@@ -85,7 +85,7 @@ export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookS
 export const mid = (venue: Venue, asset: Asset): string => {
   const market = Margin.refreshed(venue, asset)
   if (Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
-    return printPx(asset, Margin.markPrice(venue, asset))
+    return venue.followed.get(asset.coin)?.midPx ?? printPx(asset, Margin.markPrice(venue, asset))
   }
   const { ask, bid } = Matching.bestPrices(venue, asset)
   return bid === undefined || ask === undefined

@@ -176,7 +176,8 @@ const listed: ReadonlyArray<
   ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"]
 ]
 
-const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+/** Returns the time, in milliseconds, at which a day such as `2025-01-01` begins. */
+export const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
 
 /** The margin mode, the growth mode and the open-interest cap of perpetuals on builder-deployed dexes. */
 const builderTerms = {

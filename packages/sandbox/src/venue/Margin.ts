@@ -67,7 +67,8 @@ export const bookAround = (seed: Random.Seed, market: Assets.CandleMarket, now: 
 
 const second = 1_000
 
-const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
+/** Converts the levels of a book, best first, to synthetic orders. Skips a level that is not on the asset's ticks or lots. */
+export const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Assets.parseDecimal(px, asset.pxDecimals)
@@ -82,14 +83,17 @@ const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / se
 /** The second of synthetic orders that a test has set, which are never renewed. */
 export const never = Number.POSITIVE_INFINITY
 
-/** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
-export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
+/** The second of synthetic orders that are the book of a followed venue. Each new book replaces them. */
+export const followed = Number.NEGATIVE_INFINITY
+
+/** Returns whether the synthetic orders of a market are generated each second. Set and followed orders are not. */
+export const isRenewed = ({ quotes }: MarketState): boolean => Number.isFinite(quotes.second)
 
 /** Discards the mark price and the generated orders of a market, because the price path has changed. */
 export const discardPrices = (market: MarketState): void => {
   const { mark, quotes } = withoutPrices()
   market.mark = mark
-  if (isRenewed(market)) market.quotes = quotes
+  if (market.quotes.second !== never) market.quotes = quotes
 }
 
 /**
@@ -111,7 +115,7 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
  * size. An order that takes many levels therefore leaves a book with both sides.
  */
 export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
-  if (!isRenewed(market)) return
+  if (market.quotes.second === never) return
   const { coin, priceDecimals } = asset.market
   for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
     const taken = quotes.findIndex(({ sz }) => sz > 0n)

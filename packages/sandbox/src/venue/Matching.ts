@@ -852,6 +852,24 @@ export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: 
   }
 }
 
+/** Fills a resting order against the house, at the order's price and at most with `lots`. Returns the filled lots. */
+const withHouse = (
+  venue: Venue,
+  asset: Assets.Asset,
+  market: MarketState,
+  maker: VenueOrder,
+  lots: bigint
+): bigint => {
+  const { isBuy } = maker
+  const sz = Assets.min(lots, fillableLots(venue, asset, maker))
+  const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
+  reduce(venue, asset, maker, sz)
+  settleHouse(venue, asset, !isBuy, maker.px, sz)
+  settleMaker(venue, asset, maker, terms)
+  record(venue, asset, market, terms, !isBuy, venue.house, maker.user)
+  return sz
+}
+
 const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
   const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
   const side = isBid ? market.bids : market.asks
@@ -868,13 +886,21 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
       ? undefined
       : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
-    const sz = Assets.min(quote.sz, fillableLots(venue, asset, maker))
-    const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
-    quote.sz -= sz
-    reduce(venue, asset, maker, sz)
-    settleHouse(venue, asset, !isBid, maker.px, sz)
-    settleMaker(venue, asset, maker, terms)
-    record(venue, asset, market, terms, !isBid, venue.house, maker.user)
+    quote.sz -= withHouse(venue, asset, market, maker, quote.sz)
+  }
+}
+
+/**
+ * Fills the resting orders that a trade of a followed venue would have filled first, because their price is better than
+ * the trade's, with at most the size of the trade. Each order is filled at its own price.
+ */
+export const passTrade = (venue: Venue, asset: Assets.Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
+  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
+  const side = takerBuys ? market.asks : market.bids
+  for (let left = sz; left > 0n;) {
+    const maker = nextMaker(venue, asset, side, undefined, (at) => takerBuys ? at < px : at > px)
+    if (maker === undefined) return
+    left -= withHouse(venue, asset, market, maker, left)
   }
 }
 

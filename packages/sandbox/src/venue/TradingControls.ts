@@ -395,7 +395,8 @@ export const make = (
   const { path: base } = venue
   let played: PlayedCoins = new Map()
   let ahead = 0
-  const nowAt = (clock: number): number => (stoppedAt ?? clock) + ahead
+  // a test's clock can stand between two milliseconds
+  const nowAt = (clock: number): number => Math.floor(stoppedAt ?? clock) + ahead
   const now = Effect.map(Clock.currentTimeMillis, nowAt)
   const setPlayed = (coins: PlayedCoins): void => {
     played = coins

@@ -38,12 +38,13 @@ const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) 
     ? Assets.printPrice(market, price)
     : Assets.printPx(asset, markPrice(trading, asset))
   const size = Assets.printSize(market, lots)
+  const followed = trading.followed.get(market.coin)
   return {
-    prevDayPx: Assets.printPrice(market, before),
-    dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
+    prevDayPx: followed?.prevDayPx ?? Assets.printPrice(market, before),
+    dayNtlVlm: followed?.dayNtlVlm ?? (Number(size) * Number(printed)).toFixed(2),
     markPx: printed,
     midPx: asset === undefined ? printed : MarketReads.mid(trading, asset),
-    dayBaseVlm: size
+    dayBaseVlm: followed?.dayBaseVlm ?? size
   }
 }
 
@@ -101,6 +102,8 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
   }
   const known = context(view, market)
   const { trading } = view
+  const { dayBaseVlm: _base, dayNtlVlm: _value, markPx: _mark, midPx: _mid, prevDayPx: _day, ...followed } =
+    trading.followed.get(market.coin) ?? untraded
   const asset = trading.listing.byCoin.get(market.coin)
   const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
   const hasMid = asset === undefined || bid !== undefined && ask !== undefined
@@ -113,7 +116,8 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
     oraclePx: known.markPx,
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
-      : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)]
+      : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)],
+    ...followed
   }
 }
 
@@ -342,7 +346,8 @@ const printTrade = (
 export const recentTrades = (view: InfoView, coin: string) => {
   const market = Assets.findMarket(view.markets, coin)
   if (market === undefined) return undefined
-  const made = tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
+  const isFollowed = view.trading.followed.has(coin)
+  const made = isFollowed ? [] : tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
     .map((trade) => printTrade(view, market, trade))
   const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
