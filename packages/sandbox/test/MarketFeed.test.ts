@@ -13,6 +13,7 @@ import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTra
 import { HttpTransport, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
@@ -126,7 +127,7 @@ describe("a sandbox that follows another venue", () => {
       assert.strictEqual(status(), "lost")
       const before = Number(JsonParts.at(yield* mids(own), "BTC"))
       assert.closeTo(before, 70_000, 70)
-      yield* TestClock.adjust("2 minutes")
+      yield* TestClock.adjust("20 seconds")
       const later = Number(JsonParts.at(yield* mids(own), "BTC"))
       assert.notStrictEqual(later, before)
       assert.closeTo(later, 70_000, 3_500)
@@ -137,7 +138,7 @@ describe("a sandbox that follows another venue", () => {
 
       // it returns
       down.isDown = false
-      yield* TestClock.adjust("30 seconds")
+      yield* TestClock.adjust("15 seconds")
       assert.strictEqual(status(), "following")
       assert.strictEqual(JsonParts.at(yield* mids(own), "BTC"), "70000.0")
       assert.deepStrictEqual(yield* bookOf(own, "BTC"), yield* bookOf(followed, "BTC"))
@@ -149,7 +150,9 @@ describe("a sandbox that follows another venue", () => {
       const { down, feed, state: followed } = yield* makeFollowed
       yield* followed.trading.playPrices("BTC", [{ time: 0, price: 70_000 }])
       down.isDown = true
-      const own = yield* Effect.flatMap(feed, (pending) => make({ feed: pending }))
+      const starting = yield* Effect.forkChild(make({ feed: yield* feed }))
+      yield* TestClock.adjust("6 seconds")
+      const own = yield* Fiber.join(starting)
       assert.strictEqual(own.feed?.status().state, "unreachable")
       assert.notStrictEqual(JsonParts.at(yield* mids(own), "BTC"), "70000.0")
       down.isDown = false

@@ -9,7 +9,7 @@ import { background, CurrentCaller } from "@trigate/domain/Caller"
 import { CandleInterval, DecimalString } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
-import type { AssetContext, BookLevel, MetaAndAssetContexts, Perpetual, Trade } from "@trigate/domain/info/Market"
+import type { AssetContext, BookLevel, Meta, MetaAndAssetContexts, Perpetual, Trade } from "@trigate/domain/info/Market"
 import { SpotMeta } from "@trigate/domain/info/Market"
 import { json, type UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
@@ -187,16 +187,26 @@ const makeMarket = (
   return { ...made, price: price / priceAt(seed, made, now) }
 }
 
-const perpetual = (seed: Random.Seed, now: number, listed: Perpetual, { dayBaseVlm, markPx }: AssetContext) =>
-  makeMarket(seed, now, Number(markPx) || 1, Number(dayBaseVlm ?? 0) * 10 ** listed.szDecimals, {
+const perpetual = (
+  seed: Random.Seed,
+  now: number,
+  { marginTables }: Meta,
+  listed: Perpetual,
+  { dayBaseVlm, markPx }: AssetContext
+) => {
+  const tiers = marginTables?.find(([id]) => id === listed.marginTableId)?.[1].marginTiers
+    .map(({ lowerBound, maxLeverage }) => ({ lowerBound: Number(lowerBound), maxLeverage }))
+  return makeMarket(seed, now, Number(markPx) || 1, Number(dayBaseVlm ?? 0) * 10 ** listed.szDecimals, {
     coin: listed.name,
     sizeDecimals: listed.szDecimals,
     priceDecimals: 6 - listed.szDecimals,
     maxLeverage: listed.maxLeverage,
+    ...(tiers === undefined || tiers.length < 2 ? {} : { marginTable: { id: listed.marginTableId ?? 0, tiers } }),
     ...(isMarginMode(listed.marginMode) ? { marginMode: listed.marginMode } : {}),
     ...(listed.isDelisted === true ? { delistedAt: listedAt + 1 } : {}),
     ...(listed.growthMode === "enabled" ? { growingSince: listedAt } : {})
   })
+}
 
 /** Returns the listing of the followed venue as that of the sandbox. */
 const toInfo = (seed: Random.Seed, now: number, { dexes, spot: [spotMeta, contexts] }: Listed, others: InfoState) => {
@@ -206,7 +216,7 @@ const toInfo = (seed: Random.Seed, now: number, { dexes, spot: [spotMeta, contex
     ...dexes.flatMap(({ listed: [meta, contexts] }) =>
       meta.universe.flatMap((listed, at) => {
         const context = contexts[at]
-        return context === undefined ? [] : [perpetual(seed, now, listed, context)]
+        return context === undefined ? [] : [perpetual(seed, now, meta, listed, context)]
       })
     ),
     ...spotMeta.universe.flatMap(({ name, tokens: [base] }) => {

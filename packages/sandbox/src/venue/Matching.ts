@@ -843,9 +843,10 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
-  const { asks, bids, quotes } = Margin.refreshed(venue, asset)
-  const bid = [PriceTimeBook.best(bids)?.px, Margin.firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
-  const ask = [PriceTimeBook.best(asks)?.px, Margin.firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
+  const { asks, bids } = ensureMarket(venue.state, asset.coin)
+  const quotes = Margin.bestQuotes(venue, asset)
+  const bid = [PriceTimeBook.best(bids)?.px, quotes.bid].filter((px) => px !== undefined)
+  const ask = [PriceTimeBook.best(asks)?.px, quotes.ask].filter((px) => px !== undefined)
   return {
     ...(bid.length === 0 ? {} : { bid: bid.reduce(Assets.max) }),
     ...(ask.length === 0 ? {} : { ask: ask.reduce(Assets.min) })

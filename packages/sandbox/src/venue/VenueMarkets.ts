@@ -4,8 +4,9 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { dayStatistics, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
-import { fundingRate, makeBook, markPrice } from "./Margin.ts"
+import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
+import { marginTables } from "./ListedPerpetuals.ts"
+import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
@@ -56,8 +57,7 @@ const listedPerpetual = (market: Assets.CandleMarket, now: number) => ({
   szDecimals: market.sizeDecimals,
   name: market.coin,
   maxLeverage: Assets.findMaxLeverage(market),
-  // a table below 50 is named after its only tier
-  marginTableId: Assets.findMaxLeverage(market),
+  marginTableId: Assets.findMarginTable(market).id,
   ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
   ...(isTraded(market) ? {} : { isDelisted: true }),
   ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
@@ -71,10 +71,14 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [...new Set(listed.map(Assets.findMaxLeverage))].toSorted((a, b) => a - b).map((maxLeverage) => [
-      maxLeverage,
-      { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }
-    ]),
+    marginTables: [...new Map(listed.map(Assets.findMarginTable).map(({ id, tiers }) => [id, tiers]))]
+      .toSorted(([a], [b]) => a - b).map(([id, tiers]) => [
+        id,
+        {
+          description: marginTables.get(id)?.description ?? "",
+          marginTiers: tiers.map(({ lowerBound, maxLeverage }) => ({ lowerBound: `${lowerBound}.0`, maxLeverage }))
+        }
+      ]),
     collateralToken: 0
   }
 }
@@ -82,6 +86,9 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 /** Returns the response to the query `allPerpMetas`: the perpetuals of all dexes. */
 export const allMetas = (listing: Listing): ReadonlyArray<Meta> =>
   ["", ...dexes(listing)].flatMap((dex) => meta(listing, dex) ?? [])
+
+/** Formats a premium. */
+const printPremium = (premium: number): string => printRate(BigInt(Math.round(premium * 1e10)))
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
@@ -106,14 +113,15 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
     trading.followed.get(market.coin) ?? untraded
   const asset = trading.listing.byCoin.get(market.coin)
   const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
+  const premium = premiumAt(view.seed, market, view.now)
   const hasMid = asset === undefined || bid !== undefined && ask !== undefined
   return {
     ...known,
     midPx: hasMid ? known.midPx : null,
-    funding: fundingRate,
+    funding: printRate(fundingAt(view.seed, market, view.now)),
     openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.totalInterest(trading, asset)),
-    premium: hasMid ? "0.0" : null,
-    oraclePx: known.markPx,
+    premium: hasMid ? printPremium(premium) : null,
+    oraclePx: Assets.printPrice(market, Number(known.markPx) / (1 + premium)),
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
       : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)],
@@ -135,18 +143,21 @@ export const fundingHistory = (listing: Listing, coin: string, startTime: number
   if (market === undefined || Assets.coinDex(coin) === undefined) return undefined
   const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
   const last = Math.floor(Math.min(endTime, listing.now) / hour)
-  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
-    coin,
-    fundingRate,
-    premium: "0.0",
-    time: (first + offset) * hour
-  }))
+  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => {
+    const time = (first + offset) * hour
+    return {
+      coin,
+      fundingRate: printRate(fundingAt(listing.seed, market, time)),
+      premium: printPremium(premiumAt(listing.seed, market, time)),
+      time
+    }
+  })
 }
 
 /** Returns the next funding rate of each perpetual of the venue's own dex. */
 export const predictedFundings = (listing: Listing) =>
-  perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
-    fundingRate,
+  perpetuals(listing, "").map((market) => [market.coin, [["HlPerp", {
+    fundingRate: printRate(fundingAt(listing.seed, market, listing.now)),
     nextFundingTime: (Math.floor(listing.now / hour) + 1) * hour,
     fundingIntervalHours: 1
   }]]])
