@@ -153,6 +153,10 @@ export interface TapeTrade {
   readonly lots: number
 }
 
+/** Returns the number of trades of a market since the beginning, up to the last whole second. */
+export const tradeCount = (seed: Random.Seed, market: CandleMarket, now: number): number =>
+  tradesBy(priceWalk(seed, market), market.tradeRate, Math.floor(now / 1_000) / 60)
+
 /**
  * Returns the latest trades of a market, at most `most`, newest first. They are the trades that the bars count: the
  * number and the total size of the trades in the time of a bar are those of the bar.

@@ -402,7 +402,10 @@ export const make = (
     played = coins
     venue.path = playedPath(base, coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
-    for (const market of venue.state.markets.values()) discardPrices(market)
+    for (const market of venue.state.markets.values()) {
+      discardPrices(market)
+      emit(venue, { kind: "book", coin: market.coin })
+    }
   }
   const deliver = () => {
     const { events } = venue

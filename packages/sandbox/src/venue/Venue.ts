@@ -83,6 +83,8 @@ export interface Venue {
   listing: Assets.Listing
   /** The coins whose prices another venue determines; empty without a feed, and while it is lost. */
   readonly followed: Map<string, FollowedContext>
+  /** How often the book of each coin changed other than with the time. */
+  readonly bookChanges: Map<string, number>
   /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is being executed. */
@@ -101,6 +103,7 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   info,
   listing: Assets.listingAt(info, now),
   followed: new Map(),
+  bookChanges: new Map(),
   events: undefined,
   hash: zeroHash,
   rejectsOrder: () => false
@@ -118,6 +121,7 @@ export const relist = (venue: Venue, info: InfoState, now: number): void => {
 
 /** Records an event, which is delivered to followers later. */
 export const emit = (venue: Venue, event: VenueEvent): void => {
+  if (event.kind === "book") venue.bookChanges.set(event.coin, (venue.bookChanges.get(event.coin) ?? 0) + 1)
   venue.events?.push(event)
 }
 

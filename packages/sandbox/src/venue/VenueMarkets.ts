@@ -4,10 +4,11 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
+import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade, tradeCount } from "./CandleBars.ts"
 import { marginTables } from "./ListedPerpetuals.ts"
 import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
+import type { Venue } from "./Venue.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
 const hour = 3_600_000
@@ -362,4 +363,17 @@ export const recentTrades = (view: InfoView, coin: string) => {
     .map((trade) => printTrade(view, market, trade))
   const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
+}
+
+/**
+ * Returns a text that changes when the book of a coin can have changed: with the second, and with an order or a trade.
+ */
+export const bookVersion = ({ bookChanges, state: { now } }: Venue, coin: string): string =>
+  `${Math.floor(now / 1_000)} ${bookChanges.get(coin) ?? 0}`
+
+/** Returns a text that changes when the latest trades of a coin have changed. */
+export const tradesVersion = ({ info, seed, state }: Venue, coin: string): string => {
+  const market = Assets.findMarket(info.markets, coin)
+  const made = market === undefined ? 0 : tradeCount(seed, market, state.now)
+  return `${made} ${state.markets.get(coin)?.trades.at(-1)?.tid ?? 0}`
 }
