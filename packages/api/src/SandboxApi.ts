@@ -26,6 +26,17 @@ export const maxSnapshots = 8
 
 const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))
 
+/** The feed from the venue that the sandbox follows. */
+export const FeedStatus = Schema.Struct({
+  state: Schema.Literals(["following", "lost", "unreachable"]).annotateKey({
+    description:
+      "`lost`: the connection is lost. `unreachable`: the venue has not responded yet. In both, the prices follow the seed"
+  }),
+  since: Millis.annotateKey({ description: "The time at which the state began" }),
+  coins: Schema.Natural.annotateKey({ description: "Number of coins whose prices are followed" }),
+  books: Schema.Natural.annotateKey({ description: "Number of coins whose books and trades are followed" })
+}).annotate({ identifier: "FeedStatus" })
+
 /** The state of the sandbox's venue. */
 export const SandboxStatus = Schema.Struct({
   seed: Schema.String,
@@ -33,7 +44,8 @@ export const SandboxStatus = Schema.Struct({
   faults: SandboxFaults,
   snapshots: Schema.Array(SnapshotId).annotateKey({
     description: `The IDs of the snapshots, oldest first, at most ${maxSnapshots}`
-  })
+  }),
+  feed: Schema.optionalKey(FeedStatus)
 }).annotate({ identifier: "SandboxStatus" })
 export type SandboxStatus = typeof SandboxStatus.Type
 

@@ -63,6 +63,17 @@ type State = SandboxState.SandboxState["Service"]
 
 const upstream = "trading-api"
 
+/** Executes a signed action. With a feed, waits for the books of the coins that the action names. */
+const submit = (
+  profile: VenueProfile.VenueProfile,
+  state: State,
+  body: Uint8Array,
+  recovered?: VenueExchange.Recovered
+) => {
+  const submitted = VenueExchange.submit(profile, state, body, recovered)
+  return state.feed === undefined ? submitted : Effect.andThen(state.feed.lookAtAssets(body), submitted)
+}
+
 const exchange = Effect.gen(function*() {
   const state = yield* SandboxState.SandboxState
   const profile = yield* VenueProfile.Venue
@@ -87,7 +98,7 @@ const exchange = Effect.gen(function*() {
       return Effect.flatMap(
         state.faults.ask(
           Effect.provideService(
-            VenueExchange.submit(profile, state, body, { signed, signer }),
+            submit(profile, state, body, { signed, signer }),
             Secp256k1.Secp256k1,
             engine
           )
@@ -102,6 +113,8 @@ const exchange = Effect.gen(function*() {
 })
 
 const asked = Effect.fnUntraced(function*(state: State, query: Uint8Array) {
+  const relayed = state.feed === undefined ? undefined : yield* state.feed.ask(query)
+  if (relayed !== undefined) return relayed
   const now = yield* state.trading.now
   const venue = yield* Ref.get(state.venue.state)
   const listed = yield* Ref.get(state.info.state)
@@ -118,7 +131,7 @@ const asked = Effect.fnUntraced(function*(state: State, query: Uint8Array) {
 export const serveVenue = Effect.fnUntraced(function*(path: "/exchange" | "/info", body: Uint8Array) {
   const state = yield* SandboxState.SandboxState
   return yield* state.faults.ask(
-    path === "/info" ? asked(state, body) : VenueExchange.submit(yield* VenueProfile.Venue, state, body)
+    path === "/info" ? asked(state, body) : submit(yield* VenueProfile.Venue, state, body)
   )
 })
 

@@ -20,6 +20,7 @@ import * as Random from "./Seed.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
 import { hype, makeMarkets, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
+import type { MarketFeed, Pending } from "./venue/MarketFeed.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
 import { ensureAccount } from "./venue/TradingState.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
@@ -345,6 +346,8 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly info: VenueInfo.InfoControls
   /** The injected faults of the venue. */
   readonly faults: TradingControls.VenueFaults
+  /** The market of another venue that the sandbox follows; `undefined` if it follows none. */
+  readonly feed: MarketFeed | undefined
   /** Returns a copy of the venue. */
   readonly snapshot: Effect.Effect<VenueSnapshot>
   /** Restores a copy of the venue, and the time of a stopped clock. The injected faults do not change. */
@@ -376,20 +379,23 @@ export interface Options {
   /** Price points to replay, by coin. They replace the prices generated from the seed. */
   readonly prices?: ReadonlyMap<string, ReadonlyArray<TradingControls.PricePoint>> | undefined
   readonly faults?: Partial<SandboxFaults> | undefined
+  /** The market of another venue to follow. Its prices replace those of the seed, at real speed. */
+  readonly feed?: Pending | undefined
   /** The maximum number of accounts, and the number of stored fills for each account. */
   readonly limits?: VenueLimits | undefined
 }
 
 const make = Effect.fnUntraced(
-  function*({ faults, limits, prices = new Map(), seed = Random.defaultSeed, speed = 1, stoppedAt }: Options) {
+  function*({ faults, feed, limits, prices = new Map(), seed = Random.defaultSeed, speed = 1, stoppedAt }: Options) {
     const startedAt = yield* Clock.currentTimeMillis
     const beginsAt = stoppedAt ?? startedAt
-    const spotMeta = TradingControls.makeSpotMeta(seed)
-    const listed = genesisInfo(seed, spotMeta)
+    const generated = genesisInfo(seed, TradingControls.makeSpotMeta(seed))
+    const listed = feed === undefined ? generated : yield* feed.listing(seed, beginsAt, generated)
+    const { spotMeta } = listed
     const info = yield* Ref.make(listed)
     const identity = yield* Ref.make(genesisVenue)
     const venue = genesisTrading(seed, listed, beginsAt, limits)
-    venue.path = TradingControls.faster(venue.path, beginsAt, speed)
+    venue.path = feed === undefined ? TradingControls.faster(venue.path, beginsAt, speed) : feed.path(venue.path)
     const failing = TradingControls.makeFaults(seed, faults)
     venue.rejectsOrder = () => failing.happens("rejectedLegs")
     const trading = TradingControls.make(venue, { stoppedAt, identity, info })
@@ -409,6 +415,7 @@ const make = Effect.fnUntraced(
       trading,
       info: VenueInfo.controls(info, trading.now),
       faults: failing,
+      feed: yield* feed?.start(venue, trading) ?? Effect.undefined,
       snapshot: Effect.all({ trading: trading.snapshot, venue: Ref.get(identity), info: Ref.get(info) }),
       restore,
       reset: Effect.flatMap(trading.now, (now) =>

@@ -310,10 +310,10 @@ describe("orders", () => {
       }
       const modifies = [
         { oid: lower, order: orderOf(Trader.btc, "buy", "0.1", "50000") },
-        { oid: lower, order: orderOf(99, "buy", "0.1", low) }
+        { oid: lower, order: orderOf(999, "buy", "0.1", low) }
       ]
       assert.deepStrictEqual(yield* Trader.act(user, "batchModify", { modifies }), {
-        statuses: [{ error: "Cannot modify canceled or filled order" }, { error: "Unknown asset. asset=99" }]
+        statuses: [{ error: "Cannot modify canceled or filled order" }, { error: "Unknown asset. asset=999" }]
       })
       assert.deepStrictEqual(
         yield* Trader.act(user, "cancelByCloid", { cancels: [{ asset: eth, cloid: lower }] }),

@@ -54,7 +54,7 @@ describe("an order is refused", () => {
           orderOf(hypeSpot, "buy", "0.1", yield* markOf("@107")),
           "Order must have minimum value of 10 USDC. asset=10107"
         ],
-        [orderOf(99, "buy", "1", below), "Unknown asset. asset=99"]
+        [orderOf(999, "buy", "1", below), "Unknown asset. asset=999"]
       ]
       const data = yield* act(user, "order", { orders: cases.map(([order]) => order), grouping: "na" })
       assert.deepStrictEqual(data, { statuses: cases.map(([, error]) => ({ error })) })
@@ -262,7 +262,7 @@ describe("triggers", () => {
           orderOf(eth, "buy", "1", entry),
           orderOf(eth, "sell", "1", stop, { r: true }),
           orderOf(eth, "sell", "1", "0", { r: true, t }),
-          orderOf(99, "sell", "1", stop, { r: true, t }),
+          orderOf(999, "sell", "1", stop, { r: true, t }),
           orderOf(eth, "sell", "1", stop, { r: true, t })
         ],
         grouping: "normalTpsl"
@@ -270,7 +270,7 @@ describe("triggers", () => {
       assert.deepStrictEqual(listOf(JsonParts.at(data, "statuses")).slice(1), [
         { error: "Invalid TP/SL price. asset=1" },
         { error: "Order has invalid price." },
-        { error: "Unknown asset. asset=99" },
+        { error: "Unknown asset. asset=999" },
         "waitingForFill"
       ])
       assert.lengthOf(listOf(yield* askAt({ type: "frontendOpenOrders", user }, 0, "children")), 1)
@@ -697,7 +697,7 @@ describe("strict isolation", () => {
         [eth, "0.19", "Account does not have sufficient margin available for increase."],
         [btc, "5", "Asset not strict isolated"],
         [sol, "5", "Cannot update margin for empty position."],
-        [99, "5", "Unknown asset. asset=99"]
+        [999, "5", "Unknown asset. asset=999"]
       ] as const
       for (const [asset, leverage, words] of refusals) {
         assert.strictEqual(yield* topUp(asset, leverage), words, `${asset} at ${leverage}`)

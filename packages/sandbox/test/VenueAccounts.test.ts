@@ -170,9 +170,16 @@ describe("funding", () => {
       const hour = 3_600_000
       const first = Math.ceil(start / hour) * hour - 2 * hour
       assert.deepStrictEqual(yield* ask({ type: "fundingHistory", coin: "BTC", startTime: first, endTime: start }), [
-        { coin: "BTC", fundingRate: "0.0000125", premium: "0.0", time: first },
-        { coin: "BTC", fundingRate: "0.0000125", premium: "0.0", time: first + hour }
+        { coin: "BTC", fundingRate: "0.0000125", premium: "0.0002639932", time: first },
+        { coin: "BTC", fundingRate: "0.0000125", premium: "0.0003014039", time: first + hour }
       ])
+      // the rate is an eighth of the premium and of the interest, which is clamped around the premium
+      assert.deepStrictEqual(
+        yield* ask({ type: "fundingHistory", coin: "LTC", startTime: first + hour, endTime: start }),
+        [
+          { coin: "LTC", fundingRate: "-0.000065106", premium: "-0.0010208481", time: first + hour }
+        ]
+      )
       const all = yield* ask({ type: "fundingHistory", coin: "BTC", startTime: 0 })
       assert.strictEqual(Array.isArray(all) ? all.length : undefined, 500)
       assert.strictEqual((yield* asked({ type: "fundingHistory", coin: "@107", startTime: 0 })).status, 500)

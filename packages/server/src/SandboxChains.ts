@@ -20,6 +20,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Chains, layerStoreReadiness } from "./Chains.ts"
 import * as SandboxSettings from "./settings/SandboxSettings.ts"
@@ -77,18 +78,22 @@ const make = Effect.fnUntraced(function*(first: Settings, usedNonces: ActionLog.
 })
 
 /**
- * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox replays
- * such prices.
+ * Makes the sandbox's state from the settings. Loads the modules that read recorded prices, and that follow another
+ * venue, only if the sandbox does so.
  */
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
   const options = SandboxSettings.toOptions(settings)
-  return settings.sandboxPrices.length === 0 ? SandboxState.layer(options) : Layer.unwrap(
-    Effect.promise(() => import("./stores/SandboxPrices.ts")).pipe(
-      Effect.flatMap(({ read }) => read(settings)),
-      Effect.map((prices) => SandboxState.layer({ ...options, prices }))
-    )
+  const prices = settings.sandboxPrices.length === 0
+    ? Effect.undefined
+    : Effect.flatMap(Effect.promise(() => import("./stores/SandboxPrices.ts")), ({ read }) => read(settings))
+  const feed = Option.match(settings.sandboxFeedUrl, {
+    onNone: () => Effect.undefined,
+    onSome: (url) => Effect.flatMap(Effect.promise(() => import("./stores/SandboxFeed.ts")), ({ open }) => open(url))
+  })
+  return Layer.unwrap(
+    Effect.map(Effect.all({ prices, feed }), (found) => SandboxState.layer({ ...options, ...found }))
   )
 }
 

@@ -20,10 +20,12 @@ import * as Stream from "effect/Stream"
 import { deflateRawSync } from "node:zlib"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen, printRecord } from "../venue/AccountReads.ts"
+import type { MarketFeed } from "../venue/MarketFeed.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
 import { ensure } from "../venue/TradingState.ts"
 import type { Venue, VenueEvent } from "../venue/Venue.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
+import * as VenueMarkets from "../venue/VenueMarkets.ts"
 
 /** Events of one account. The rows of each list are in order of occurrence. */
 export interface AccountEvent {
@@ -73,6 +75,12 @@ export interface VenueFeed {
    * `recentTrades` also returns synthetic trades, which are derived from the clock.
    */
   readonly markets: Stream.Stream<MarketEvent>
+  /** Returns a text that changes when the book of a coin can have changed. */
+  readonly bookVersion: (coin: string) => Effect.Effect<string>
+  /** Returns a text that changes when the latest trades of a coin have changed. */
+  readonly tradesVersion: (coin: string) => Effect.Effect<string>
+  /** Streams the bars of a coin from a followed venue; `undefined` for a coin that is not followed. */
+  readonly candles: MarketFeed["candles"]
 }
 
 type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Member] }
@@ -155,12 +163,21 @@ const follow = <A>(
     return yield* Effect.never
   }))
 
+/** Remembers the last result, because each reader of a stream receives the same list of events. */
+const once = <A>(read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>): typeof read => {
+  let last: { readonly events: ReadonlyArray<VenueEvent>; readonly found: ReadonlyArray<A> } | undefined
+  return (events, venue) => {
+    if (last?.events !== events) last = { events, found: read(events, venue) }
+    return last.found
+  }
+}
+
 /** Streams the account events that occur from now on. Reading the stream advances the venue's time. */
 export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
-  follow(trading, (events, venue) => byAccount(venue, events))
+  follow(trading, once((events, venue) => byAccount(venue, events)))
 
 /** Streams the trades that accounts make from now on. Reading the stream advances the venue's time. */
-export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, byCoin)
+export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, once(byCoin))
 
 /** Options of the sandbox's streams. */
 export interface Options {
@@ -180,9 +197,19 @@ type Source = (
 /** Computes a frame for one type of subscription; `undefined` if there is none now. */
 type FrameReader = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
 
+/** Advances the venue to the current time, and returns it. */
+const current = Effect.fnUntraced(function*({ info, trading }: SandboxState["Service"]) {
+  const venue = trading.at(yield* Ref.get(info.state), yield* trading.now)
+  yield* trading.flush
+  return venue
+})
+
 /** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
+  bookVersion: (coin) => Effect.map(current(state), (venue) => VenueMarkets.bookVersion(venue, coin)),
+  tradesVersion: (coin) => Effect.map(current(state), (venue) => VenueMarkets.tradesVersion(venue, coin)),
   ask: Effect.fnUntraced(function*(query) {
+    if (state.feed !== undefined && Predicate.isString(query["coin"])) yield* state.feed.look([query["coin"]])
     const now = yield* state.trading.now
     const venue = yield* Ref.get(state.venue.state)
     const info = yield* Ref.get(state.info.state)
@@ -193,7 +220,8 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   }),
   now: state.trading.now,
   accounts: accountEvents(state.trading),
-  markets: marketEvents(state.trading)
+  markets: marketEvents(state.trading),
+  candles: (request) => state.feed?.candles(request)
 })
 
 const isSomething = Predicate.isNotUndefined
@@ -219,6 +247,17 @@ const changes =
 /** Computes a frame at intervals, and emits each frame. */
 const polled = (milliseconds: number, read: FrameReader): Source => (feed, request, every) =>
   paced(read(feed, request), every(milliseconds))
+
+/** Runs an effect when a version differs from that of the last time. Otherwise, returns `undefined`. */
+const onChange = () => {
+  let last: string | undefined
+  return <A>(version: Effect.Effect<string>, read: Effect.Effect<A>): Effect.Effect<A | undefined> =>
+    Effect.flatMap(version, (found) => {
+      if (found === last) return Effect.undefined
+      last = found
+      return read
+    })
+}
 
 /** Makes a frame of the venue's response to a query. */
 const ofQuery = <A>(feed: VenueFeed, query: Parameters<VenueFeed["ask"]>[0], frame: (response: unknown) => A) =>
@@ -343,6 +382,13 @@ const toFunding = (row: unknown): unknown => {
 /** The modes of an account that `webData3` names. */
 const abstractions: ReadonlySet<unknown> = new Set(["unifiedAccount", "portfolioMargin", "disabled"])
 
+/** Emits the forming bar of a coin and interval. */
+const formingBars: Source = changes(700, (feed, { coin, interval }) =>
+  Effect.flatMap(feed.now, (now) => {
+    const req = { coin, interval, startTime: now, endTime: now + retainedBars }
+    return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
+  }))
+
 const sources: { readonly [name: string]: Source } = {
   allMids: polled(
     5000,
@@ -365,17 +411,24 @@ const sources: { readonly [name: string]: Source } = {
             : book
         })
     )(feed, request, every),
-  bbo: changes(
-    250,
-    (feed, { coin }) =>
-      ofQuery(feed, { type: "l2Book", coin }, (book) => {
-        if (book === undefined) return undefined
-        const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
-        const bbo = [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
-        return { coin, time: Subscription.valueAt(book, "time"), bbo }
-      }),
-    (frame) => Subscription.valueAt(frame, "bbo")
-  ),
+  bbo: (feed, request, every) =>
+    Stream.suspend(() => {
+      const ifChanged = onChange()
+      return changes(
+        250,
+        (feed, { coin }) =>
+          ifChanged(
+            feed.bookVersion(String(coin)),
+            ofQuery(feed, { type: "l2Book", coin }, (book) => {
+              if (book === undefined) return undefined
+              const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
+              const bbo = [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
+              return { coin, time: Subscription.valueAt(book, "time"), bbo }
+            })
+          ),
+        (frame) => Subscription.valueAt(frame, "bbo")
+      )(feed, request, every)
+    }),
   trades: (feed, { coin }, every) =>
     Stream.suspend(() => {
       // the keys of the trades in the last `recentTrades` response, and of the trades emitted after it
@@ -388,7 +441,9 @@ const sources: { readonly [name: string]: Source } = {
         for (const trade of found) seen.add(tradeKey(trade))
         return found
       }
-      const listed = Stream.map(paced(feed.ask({ type: "recentTrades", coin }), every(1000)), (list) => {
+      const ifChanged = onChange()
+      const latest = ifChanged(feed.tradesVersion(String(coin)), feed.ask({ type: "recentTrades", coin }))
+      const listed = Stream.map(paced(latest, every(1000)), (list) => {
         const trades = toList(list).toReversed()
         const found = { rows: unseen(trades), isFirst }
         seen = new Set(trades.map(tradeKey))
@@ -404,11 +459,7 @@ const sources: { readonly [name: string]: Source } = {
         Stream.map(({ rows }) => rows)
       )
     }),
-  candle: changes(700, (feed, { coin, interval }) =>
-    Effect.flatMap(feed.now, (now) => {
-      const req = { coin, interval, startTime: now, endTime: now + retainedBars }
-      return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
-    })),
+  candle: (feed, request, every) => feed.candles(request) ?? formingBars(feed, request, every),
   fastAssetCtxs: (feed, _request, every) =>
     Stream.suspend(() => {
       let known = new Map<string, string>()

@@ -14,7 +14,7 @@ import * as CandleBars from "./CandleBars.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { isUnified } from "./TradingState.ts"
+import { ensureMarket, isUnified } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The number of book levels in a query's response. */
@@ -83,9 +83,9 @@ export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookS
  * taken from the synthetic orders and the orders of accounts.
  */
 export const mid = (venue: Venue, asset: Asset): string => {
-  const market = Margin.refreshed(venue, asset)
+  const market = ensureMarket(venue.state, asset.coin)
   if (Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
-    return printPx(asset, Margin.markPrice(venue, asset))
+    return venue.followed.get(asset.coin)?.midPx ?? printPx(asset, Margin.markPrice(venue, asset))
   }
   const { ask, bid } = Matching.bestPrices(venue, asset)
   return bid === undefined || ask === undefined

@@ -357,9 +357,15 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const holder of holders) check(venue, ensureAccount(venue.state, holder))
 }
 
-/** Executes what the current price of a coin causes, such as fills. Does nothing for a coin without orders and positions. */
-export const playPrice = (venue: Venue, coin: string): void =>
-  playPrices(venue, watchedMarkets(venue).filter(({ asset }) => asset.coin === coin))
+/** Executes what the current prices of coins cause, such as fills. Does nothing for coins without orders and positions. */
+export const playCoins = (venue: Venue, coins: ReadonlySet<string>): void =>
+  playPrices(venue, watchedMarkets(venue).filter(({ asset }) => coins.has(asset.coin)))
+
+/** Does the same for one coin. */
+export const playPrice = (venue: Venue, coin: string): void => playCoins(venue, new Set([coin]))
+
+/** Returns the coins with orders or positions. */
+export const tradedCoins = (venue: Venue): ReadonlyArray<string> => watchedMarkets(venue).map(({ asset }) => asset.coin)
 
 const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
 

@@ -6,6 +6,7 @@ import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domai
 import * as DateTime from "effect/DateTime"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
+import { type ListedPerpetual, marginTables, type MarginTier, perpetuals } from "./ListedPerpetuals.ts"
 import type { InfoState } from "./VenueState.ts"
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
@@ -100,6 +101,12 @@ export interface CandleMarket {
   readonly marginMode?: "noCross" | "strictIsolated"
   /** The maximum leverage of a perpetual. Default: 20. */
   readonly maxLeverage?: number
+  /** Lower maximum leverages of the parts of a position above a value, in ascending order; absent if there is none. */
+  readonly marginTable?: { readonly id: number; readonly tiers: ReadonlyArray<MarginTier> }
+  /** Mean open interest of participants that are not accounts, in dollars. Default: 1.2 times the volume of a day. */
+  readonly interestValue?: number
+  /** The largest premium of the price over the oracle's, as a part of the price. Default: 0.00035. */
+  readonly premium?: number
   /**
    * Start of the asset's growth mode, in milliseconds. Growth mode reduces the fees to a tenth. Absent for assets
    * without a growth mode.
@@ -123,6 +130,13 @@ export const meanLevelLots = ({ levelValue, price, sizeDecimals, tradeLots }: Ca
 /** Returns the maximum leverage of a perpetual. */
 export const findMaxLeverage = ({ maxLeverage = usualLeverage }: CandleMarket): number => maxLeverage
 
+/** Returns the margin table of a perpetual: its number, and its tiers in ascending order. */
+export const findMarginTable = (market: CandleMarket): Required<CandleMarket>["marginTable"] => {
+  const maxLeverage = findMaxLeverage(market)
+  // a table below 50 is named after its only tier
+  return market.marginTable ?? { id: maxLeverage, tiers: [{ lowerBound: 0, maxLeverage }] }
+}
+
 /** Returns the market of a coin; `undefined` for an unknown or delisted coin. */
 export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: string): CandleMarket | undefined => {
   const market = markets.get(coin)
@@ -140,6 +154,7 @@ const usualLeverage = 20
  * The listed coins. Each row contains the coin, asset, price, volatility, trades per minute, lots per trade, decimals
  * of sizes and prices, day of listing, and what differs from the usual terms. The values of a level follow recorded books
  * of the venue of September and October 2026: the best two or three levels of BTC, ETH, SOL, HYPE, kPEPE and xyz:SP500.
+ * The volumes of a day are those of contexts recorded between August 2025 and October 2026, such as 20 000 BTC.
  */
 const listed: ReadonlyArray<
   readonly [
@@ -155,28 +170,29 @@ const listed: ReadonlyArray<
     Pick<CandleMarket, "levelValue" | "marginMode" | "maxLeverage">?
   ]
 > = [
-  ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26", { levelValue: 700_000 }],
-  ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26", { levelValue: 300_000 }],
-  ["SOL", "SOL", 148, 0.038, 24, 1_450, 2, 4, "2023-06-01", { levelValue: 75_000 }],
-  ["HYPE", "HYPE", 31, 0.05, 21, 3_100, 2, 4, "2024-12-05", { levelValue: 50_000 }],
-  ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12", { levelValue: 27_000 }],
+  ["BTC", "BTC", 68_000, 0.022, 250, 5_500, 5, 1, "2023-02-26", { levelValue: 700_000 }],
+  ["ETH", "ETH", 2_690, 0.03, 180, 10_900, 4, 2, "2023-02-26", { levelValue: 300_000 }],
+  ["SOL", "SOL", 148, 0.038, 90, 1_550, 2, 4, "2023-06-01", { levelValue: 75_000 }],
+  ["HYPE", "HYPE", 31, 0.05, 110, 8_150, 2, 4, "2024-12-05", { levelValue: 50_000 }],
+  ["kPEPE", "kPEPE", 0.0112, 0.055, 30, 51_600, 0, 6, "2023-05-12", { levelValue: 27_000 }],
   ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
-  ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29", { levelValue: 50_000 }],
-  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13", { levelValue: 31_000 }],
-  ["XRP", "XRP", 2.2, 0.04, 9, 900, 0, 6, "2023-06-20", { levelValue: 40_000 }],
-  ["BNB", "BNB", 880, 0.03, 6, 1_300, 3, 3, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["DOGE", "DOGE", 0.19, 0.045, 8, 8_000, 0, 6, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["SUI", "SUI", 2.1, 0.05, 7, 5_500, 1, 5, "2023-05-03", { maxLeverage: 10, levelValue: 20_000 }],
-  ["AVAX", "AVAX", 20, 0.045, 6, 5_000, 2, 4, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["LINK", "LINK", 14, 0.042, 6, 700, 1, 5, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["AAVE", "AAVE", 180, 0.045, 4, 500, 2, 4, "2023-09-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["ARB", "ARB", 0.25, 0.05, 4, 20_000, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
-  ["ANIME", "ANIME", 0.028, 0.08, 4, 5_000, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
+  ["@107", "HYPE", 31, 0.05, 40, 4_000, 2, 6, "2024-11-29", { levelValue: 50_000 }],
+  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 60, 2_490, 4, 2, "2025-10-13", { levelValue: 31_000 }],
+  ["XRP", "XRP", 2.2, 0.04, 40, 1_180, 0, 6, "2023-06-20", { levelValue: 40_000 }],
+  ["BNB", "BNB", 880, 0.03, 14, 1_690, 3, 3, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["DOGE", "DOGE", 0.19, 0.045, 16, 9_100, 0, 6, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["SUI", "SUI", 2.1, 0.05, 14, 8_280, 1, 5, "2023-05-03", { maxLeverage: 10, levelValue: 20_000 }],
+  ["AVAX", "AVAX", 20, 0.045, 10, 6_900, 2, 4, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["LINK", "LINK", 14, 0.042, 16, 1_550, 1, 5, "2023-06-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["AAVE", "AAVE", 180, 0.045, 12, 1_285, 2, 4, "2023-09-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["ARB", "ARB", 0.25, 0.05, 8, 45_100, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000 }],
+  ["ANIME", "ANIME", 0.028, 0.08, 4, 3_100, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
   ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
   ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"]
 ]
 
-const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+/** Returns the time, in milliseconds, at which a day such as `2025-01-01` begins. */
+export const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
 
 /** The margin mode, the growth mode and the open-interest cap of perpetuals on builder-deployed dexes. */
 const builderTerms = {
@@ -202,11 +218,37 @@ const makeMarket = (
   ...terms
 })
 
-/** The initial coins of a sandbox. */
-export const markets: ReadonlyArray<CandleMarket> = listed.map(makeMarket)
-
 /** The length of a day, in milliseconds. */
 const day = 86_400_000
+
+/** Makes the market of a perpetual of which only the facts of the venue's list are known. */
+const listedMarket = (
+  { coin, dayValue, interestValue, isStrictIsolated, marginTable, price, sizeDecimals }: ListedPerpetual
+): CandleMarket => {
+  const table = marginTables.get(marginTable)
+  // more trades, and larger ones, in a coin with a larger volume
+  const tradeRate = Math.max(0.5, (dayValue / 1e6) ** 0.6)
+  return {
+    coin,
+    asset: coin,
+    price,
+    volatility: 0.05,
+    tradeRate,
+    tradeLots: Math.max(1, Math.round(dayValue / 1440 / tradeRate / price * 10 ** sizeDecimals)),
+    levelValue: Math.min(20_000, Math.max(500, dayValue / 500)),
+    sizeDecimals,
+    priceDecimals: 6 - sizeDecimals,
+    listedAt: midnight("2025-01-06"),
+    maxLeverage: table?.tiers[0]?.maxLeverage ?? marginTable,
+    interestValue,
+    premium: 0.0015,
+    ...(table === undefined ? {} : { marginTable: { id: marginTable, tiers: table.tiers } }),
+    ...(isStrictIsolated ? { marginMode: "strictIsolated" } : {})
+  }
+}
+
+/** The initial coins of a sandbox. */
+export const markets: ReadonlyArray<CandleMarket> = [...listed.map(makeMarket), ...perpetuals.map(listedMarket)]
 
 /**
  * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of
@@ -248,8 +290,11 @@ export const makeMarkets = (seed: Random.Seed, { tokens, universe }: SpotMeta): 
  * decimal place.
  */
 export const printPrice = (market: CandleMarket, price: number): string => {
-  const digits = price >= 10_000 ? Math.round(price) : Number(price.toPrecision(5))
-  return withDecimal(digits.toFixed(market.priceDecimals))
+  const { priceDecimals } = market
+  // a price whose decimals end before its fifth digit is rounded once
+  const isShort = price < 10 ** (4 - priceDecimals)
+  const digits = price >= 10_000 ? Math.round(price) : isShort ? price : Number(price.toPrecision(5))
+  return withDecimal(digits.toFixed(priceDecimals))
 }
 
 /** Formats a size in lots as the venue does. */
@@ -273,6 +318,8 @@ export interface Perpetual extends AssetSteps {
   readonly kind: "perpetual"
   readonly dex: string
   readonly maxLeverage: number
+  /** The tiers after the first: the value from which each applies, and what its rate counts too much below that value. */
+  readonly tiers: ReadonlyArray<{ readonly from: bigint; readonly maxLeverage: number; readonly deduction: bigint }>
 }
 
 /** A spot pair. A price in ticks, multiplied by a size in lots, is an amount in units of 10^-8 of the quote token. */
@@ -341,6 +388,17 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
   })
 }
 
+const makeTiers = (market: CandleMarket): Perpetual["tiers"] => {
+  const [first, ...others] = findMarginTable(market).tiers
+  let below = { maxLeverage: first?.maxLeverage ?? usualLeverage, deduction: 0n }
+  return others.map(({ lowerBound, maxLeverage }) => {
+    const from = BigInt(lowerBound) * 10n ** BigInt(usdDecimals)
+    const more = from / BigInt(2 * maxLeverage) - from / BigInt(2 * below.maxLeverage)
+    below = { maxLeverage, deduction: below.deduction + more }
+    return { from, ...below }
+  })
+}
+
 /** Returns the assets of the venue at the given time. */
 export const listingAt = (info: InfoState, now: number): Listing => {
   const traded = [...info.markets.values()].filter(({ listedAt }) => listedAt < now)
@@ -354,7 +412,8 @@ export const listingAt = (info: InfoState, now: number): Listing => {
       szDecimals: market.sizeDecimals,
       pxDecimals: market.priceDecimals,
       dex,
-      maxLeverage: findMaxLeverage(market)
+      maxLeverage: findMaxLeverage(market),
+      tiers: makeTiers(market)
     }))
   )
   const assets: ReadonlyArray<Asset> = [

@@ -153,6 +153,10 @@ export interface TapeTrade {
   readonly lots: number
 }
 
+/** Returns the number of trades of a market since the beginning, up to the last whole second. */
+export const tradeCount = (seed: Random.Seed, market: CandleMarket, now: number): number =>
+  tradesBy(priceWalk(seed, market), market.tradeRate, Math.floor(now / 1_000) / 60)
+
 /**
  * Returns the latest trades of a market, at most `most`, newest first. They are the trades that the bars count: the
  * number and the total size of the trades in the time of a bar are those of the bar.
@@ -256,12 +260,22 @@ const interest = 1.2
  * each hour, by a tenth over days, and stays below half of the cap.
  */
 export const generatedInterest = (seed: Random.Seed, market: CandleMarket, now: number): number => {
-  const { openInterestCap = Number.POSITIVE_INFINITY, price, sizeDecimals, tradeLots, tradeRate } = market
+  const { interestValue, openInterestCap = Number.POSITIVE_INFINITY, price, sizeDecimals, tradeLots, tradeRate } =
+    market
   const family = Random.series(seed, `interest/${market.coin}`)
-  const mean = tradeRate * tradeLots * day * interest
+  const mean = interestValue === undefined
+    ? tradeRate * tradeLots * day * interest
+    : interestValue / price * 10 ** sizeDecimals
   const most = openInterestCap / 2 / price * 10 ** sizeDecimals
   return Math.floor(Math.min(most, mean * (1 + 0.1 * Random.noise(family, 72, Math.floor(now / 60 / minute)))))
 }
+
+/** The largest premium of a market that does not name one. With it, the funding rate is the base rate. */
+const usualPremium = 0.00035
+
+/** Returns the mean premium of a perpetual's price over the oracle's price in the hour of a time, as a part of the price. */
+export const premiumAt = (seed: Random.Seed, { coin, premium = usualPremium }: CandleMarket, now: number): number =>
+  premium * Random.noise(Random.series(seed, `premium/${coin}`), 6, Math.floor(now / 60 / minute))
 
 /**
  * Returns statistics of a market for the last 24 hours, or since its listing if the market is newer: the price at the

@@ -5,7 +5,7 @@
 import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
-import { minute, priceAt } from "./CandleBars.ts"
+import { minute, premiumAt, priceAt } from "./CandleBars.ts"
 import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
@@ -65,9 +65,22 @@ export const bookAround = (seed: Random.Seed, market: Assets.CandleMarket, now: 
   return [side(-1), side(1)]
 }
 
+/** Returns the best prices of the generated orders around a price, without making the orders. */
+const bestAround = (
+  asset: Assets.Asset,
+  price: number
+): { readonly bid: bigint | undefined; readonly ask: bigint | undefined } => {
+  const { market } = asset
+  const step = stepAt(market, price + depth * stepAt(market, price))
+  const px = (at: number) =>
+    at < step ? undefined : Assets.parseDecimal(Assets.printPrice(market, at), asset.pxDecimals)
+  return { bid: px(price - step), ask: px(price + step) }
+}
+
 const second = 1_000
 
-const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
+/** Converts the levels of a book, best first, to synthetic orders. Skips a level that is not on the asset's ticks or lots. */
+export const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Assets.parseDecimal(px, asset.pxDecimals)
@@ -82,14 +95,17 @@ const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / se
 /** The second of synthetic orders that a test has set, which are never renewed. */
 export const never = Number.POSITIVE_INFINITY
 
-/** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
-export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
+/** The second of synthetic orders that are the book of a followed venue. Each new book replaces them. */
+export const followed = Number.NEGATIVE_INFINITY
+
+/** Returns whether the synthetic orders of a market are generated each second. Set and followed orders are not. */
+export const isRenewed = ({ quotes }: MarketState): boolean => Number.isFinite(quotes.second)
 
 /** Discards the mark price and the generated orders of a market, because the price path has changed. */
 export const discardPrices = (market: MarketState): void => {
   const { mark, quotes } = withoutPrices()
   market.mark = mark
-  if (isRenewed(market)) market.quotes = quotes
+  if (market.quotes.second !== never) market.quotes = quotes
 }
 
 /**
@@ -111,7 +127,7 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
  * size. An order that takes many levels therefore leaves a book with both sides.
  */
 export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
-  if (!isRenewed(market)) return
+  if (market.quotes.second === never) return
   const { coin, priceDecimals } = asset.market
   for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
     const taken = quotes.findIndex(({ sz }) => sz > 0n)
@@ -127,6 +143,19 @@ export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): 
       quotes.push({ px, sz, n: 1 + Random.below(family, -index, mostOrders(asset.market)) })
     }
   }
+}
+
+/**
+ * Returns the best prices of the synthetic orders. For a market in which nobody has traded in this second, it does not make
+ * the orders.
+ */
+export const bestQuotes = (venue: Venue, asset: Assets.Asset): ReturnType<typeof bestAround> => {
+  const market = ensureMarket(venue.state, asset.coin)
+  const at = currentSecond(venue)
+  if (isRenewed(market) && market.quotes.second !== at) {
+    return bestAround(asset, venue.path.priceAt(asset.market, at * second))
+  }
+  return { bid: firstQuote(market.quotes.bids)?.px, ask: firstQuote(market.quotes.asks)?.px }
 }
 
 /** Returns the mark price at the time `now`, in ticks. */
@@ -172,9 +201,19 @@ export const leverageSetting = (account: TradingAccount, asset: Assets.Perpetual
 /** Returns the value of a position at a mark price; negative for a short position. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
-/** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
-export const maintenanceMargin = (asset: Assets.Perpetual, position: Position, mark: bigint): bigint =>
-  Assets.abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
+/** Returns the tier of the margin table that applies to a position of a value; `undefined` for the first tier. */
+const findTier = ({ tiers }: Assets.Perpetual, value: bigint) =>
+  tiers.length === 0 ? undefined : tiers.findLast(({ from }) => value >= from)
+
+/**
+ * Returns the maintenance margin of a position: half of the initial margin at the maximum leverage of each part of the
+ * position's value.
+ */
+export const maintenanceMargin = (asset: Assets.Perpetual, position: Position, mark: bigint): bigint => {
+  const value = Assets.abs(position.size * mark)
+  const { deduction, maxLeverage } = findTier(asset, value) ?? { maxLeverage: asset.maxLeverage, deduction: 0n }
+  return value / BigInt(2 * maxLeverage) - deduction
+}
 
 /** Returns the margin that a position uses. For an isolated position, this is the margin assigned to the position. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
@@ -371,7 +410,8 @@ export const liquidationPx = (
   const spare = position.isCross
     ? crossValue + collateral(account) - crossMaintenance
     : position.raw + signedValue(position, mark) - own
-  const double = BigInt(2 * asset.maxLeverage)
+  const { maxLeverage } = findTier(asset, Assets.abs(position.size * mark)) ?? asset
+  const double = BigInt(2 * maxLeverage)
   // for each tick by which the price falls, the value of a long position falls by the position's size in lots, and the
   // position's maintenance margin falls too
   const perTick = position.size > 0n
@@ -382,12 +422,30 @@ export const liquidationPx = (
   return px > 0n ? px : undefined
 }
 
-/** The venue's hourly base funding rate. */
-export const fundingRate = "0.0000125"
-
-const rateDecimals = 8
-const rate = Assets.parseDecimal(fundingRate, rateDecimals) ?? 0n
+const rateDecimals = 10
 const one = 10n ** BigInt(rateDecimals)
+
+/** The interest of eight hours, and the most by which it can differ from a premium. */
+const interest = 0.0001
+const clamp = 0.0005
+
+/**
+ * Returns the funding rate of the hour of a time, in units of 10^-10: an eighth of the premium and of the interest, which
+ * counts as far as it is within a clamp of the premium. With a small premium it is the base rate, 0.0000125.
+ */
+export const fundingAt = (seed: Random.Seed, market: Assets.CandleMarket, time: number): bigint => {
+  const premium = premiumAt(seed, market, time)
+  const rate = (premium + Math.min(clamp, Math.max(-clamp, interest - premium))) / 8
+  return BigInt(Math.round(rate * Number(one)))
+}
+
+/** Formats a funding rate. */
+export const printRate = (rate: bigint): string => Assets.printDecimal(rate, rateDecimals)
+
+/** Returns the funding rate that a perpetual pays now. A followed venue's rate replaces the generated one. */
+export const currentFunding = (venue: Venue, asset: Assets.Asset): bigint =>
+  Assets.parseDecimal(Number(venue.followed.get(asset.coin)?.funding).toFixed(rateDecimals), rateDecimals) ??
+    fundingAt(venue.seed, asset.market, venue.state.now)
 
 /** Maximum number of funding payments, and of past account values, that are stored for an account. */
 const remembered = 2_000
@@ -410,6 +468,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
       if (asset?.kind !== "perpetual") continue
+      const rate = currentFunding(venue, asset)
       const amount = roundDown(-position.size * markPrice(venue, asset) * rate)
       if (position.isCross) clearing.cash += amount
       else position.raw += amount
@@ -422,7 +481,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
         coin,
         usdc: Assets.printUsd(amount),
         szi: Assets.printSz(asset satisfies Assets.Perpetual, position.size),
-        fundingRate
+        fundingRate: printRate(rate)
       }
       append(account.fundings, funding, remembered)
       emit(venue, { kind: "funding", user: account.address, funding })

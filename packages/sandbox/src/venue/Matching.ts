@@ -843,13 +843,32 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
-  const { asks, bids, quotes } = Margin.refreshed(venue, asset)
-  const bid = [PriceTimeBook.best(bids)?.px, Margin.firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
-  const ask = [PriceTimeBook.best(asks)?.px, Margin.firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
+  const { asks, bids } = ensureMarket(venue.state, asset.coin)
+  const quotes = Margin.bestQuotes(venue, asset)
+  const bid = [PriceTimeBook.best(bids)?.px, quotes.bid].filter((px) => px !== undefined)
+  const ask = [PriceTimeBook.best(asks)?.px, quotes.ask].filter((px) => px !== undefined)
   return {
     ...(bid.length === 0 ? {} : { bid: bid.reduce(Assets.max) }),
     ...(ask.length === 0 ? {} : { ask: ask.reduce(Assets.min) })
   }
+}
+
+/** Fills a resting order against the house, at the order's price and at most with `lots`. Returns the filled lots. */
+const withHouse = (
+  venue: Venue,
+  asset: Assets.Asset,
+  market: MarketState,
+  maker: VenueOrder,
+  lots: bigint
+): bigint => {
+  const { isBuy } = maker
+  const sz = Assets.min(lots, fillableLots(venue, asset, maker))
+  const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
+  reduce(venue, asset, maker, sz)
+  settleHouse(venue, asset, !isBuy, maker.px, sz)
+  settleMaker(venue, asset, maker, terms)
+  record(venue, asset, market, terms, !isBuy, venue.house, maker.user)
+  return sz
 }
 
 const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
@@ -868,13 +887,21 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
       ? undefined
       : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
-    const sz = Assets.min(quote.sz, fillableLots(venue, asset, maker))
-    const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
-    quote.sz -= sz
-    reduce(venue, asset, maker, sz)
-    settleHouse(venue, asset, !isBid, maker.px, sz)
-    settleMaker(venue, asset, maker, terms)
-    record(venue, asset, market, terms, !isBid, venue.house, maker.user)
+    quote.sz -= withHouse(venue, asset, market, maker, quote.sz)
+  }
+}
+
+/**
+ * Fills the resting orders that a trade of a followed venue would have filled first, because their price is better than
+ * the trade's, with at most the size of the trade. Each order is filled at its own price.
+ */
+export const passTrade = (venue: Venue, asset: Assets.Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
+  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
+  const side = takerBuys ? market.asks : market.bids
+  for (let left = sz; left > 0n;) {
+    const maker = nextMaker(venue, asset, side, undefined, (at) => takerBuys ? at < px : at > px)
+    if (maker === undefined) return
+    left -= withHouse(venue, asset, market, maker, left)
   }
 }
 

@@ -395,13 +395,17 @@ export const make = (
   const { path: base } = venue
   let played: PlayedCoins = new Map()
   let ahead = 0
-  const nowAt = (clock: number): number => (stoppedAt ?? clock) + ahead
+  // a test's clock can stand between two milliseconds
+  const nowAt = (clock: number): number => Math.floor(stoppedAt ?? clock) + ahead
   const now = Effect.map(Clock.currentTimeMillis, nowAt)
   const setPlayed = (coins: PlayedCoins): void => {
     played = coins
     venue.path = playedPath(base, coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
-    for (const market of venue.state.markets.values()) discardPrices(market)
+    for (const market of venue.state.markets.values()) {
+      discardPrices(market)
+      emit(venue, { kind: "book", coin: market.coin })
+    }
   }
   const deliver = () => {
     const { events } = venue

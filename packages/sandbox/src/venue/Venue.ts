@@ -1,7 +1,7 @@
 /** The running venue: its state, its listings, its price path, and events that are not delivered yet. */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
-import type { Trade } from "@trigate/domain/info/Market"
+import type { AssetContext, Trade } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { priceAt } from "./CandleBars.ts"
@@ -66,6 +66,11 @@ export interface VenueLimits {
 /** The default limits. The real venue also lists up to 10 000 fills of an account. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
+/** What a followed venue reports of a coin: its prices and its volume, and for a perpetual its funding and open interest. */
+export type FollowedContext =
+  & Pick<AssetContext, "dayBaseVlm" | "dayNtlVlm" | "markPx" | "midPx" | "prevDayPx">
+  & Partial<Pick<AssetContext, "funding" | "impactPxs" | "openInterest" | "oraclePx" | "premium">>
+
 /** The running venue. The functions of the sandbox change this object in place. */
 export interface Venue {
   readonly limits: VenueLimits
@@ -76,6 +81,10 @@ export interface Venue {
   path: PricePath
   info: InfoState
   listing: Assets.Listing
+  /** The coins whose prices another venue determines; empty without a feed, and while it is lost. */
+  readonly followed: Map<string, FollowedContext>
+  /** How often the book of each coin changed other than with the time. */
+  readonly bookChanges: Map<string, number>
   /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is being executed. */
@@ -93,6 +102,8 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   path: seededPath(seed),
   info,
   listing: Assets.listingAt(info, now),
+  followed: new Map(),
+  bookChanges: new Map(),
   events: undefined,
   hash: zeroHash,
   rejectsOrder: () => false
@@ -110,6 +121,7 @@ export const relist = (venue: Venue, info: InfoState, now: number): void => {
 
 /** Records an event, which is delivered to followers later. */
 export const emit = (venue: Venue, event: VenueEvent): void => {
+  if (event.kind === "book") venue.bookChanges.set(event.coin, (venue.bookChanges.get(event.coin) ?? 0) + 1)
   venue.events?.push(event)
 }
 

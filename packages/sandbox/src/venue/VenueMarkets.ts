@@ -4,9 +4,11 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { dayStatistics, priceAt, tape, type TapeTrade } from "./CandleBars.ts"
-import { fundingRate, makeBook, markPrice } from "./Margin.ts"
+import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade, tradeCount } from "./CandleBars.ts"
+import { marginTables } from "./ListedPerpetuals.ts"
+import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
+import type { Venue } from "./Venue.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
 const hour = 3_600_000
@@ -38,12 +40,13 @@ const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) 
     ? Assets.printPrice(market, price)
     : Assets.printPx(asset, markPrice(trading, asset))
   const size = Assets.printSize(market, lots)
+  const followed = trading.followed.get(market.coin)
   return {
-    prevDayPx: Assets.printPrice(market, before),
-    dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
+    prevDayPx: followed?.prevDayPx ?? Assets.printPrice(market, before),
+    dayNtlVlm: followed?.dayNtlVlm ?? (Number(size) * Number(printed)).toFixed(2),
     markPx: printed,
     midPx: asset === undefined ? printed : MarketReads.mid(trading, asset),
-    dayBaseVlm: size
+    dayBaseVlm: followed?.dayBaseVlm ?? size
   }
 }
 
@@ -55,8 +58,7 @@ const listedPerpetual = (market: Assets.CandleMarket, now: number) => ({
   szDecimals: market.sizeDecimals,
   name: market.coin,
   maxLeverage: Assets.findMaxLeverage(market),
-  // a table below 50 is named after its only tier
-  marginTableId: Assets.findMaxLeverage(market),
+  marginTableId: Assets.findMarginTable(market).id,
   ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
   ...(isTraded(market) ? {} : { isDelisted: true }),
   ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
@@ -70,10 +72,14 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [...new Set(listed.map(Assets.findMaxLeverage))].toSorted((a, b) => a - b).map((maxLeverage) => [
-      maxLeverage,
-      { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }
-    ]),
+    marginTables: [...new Map(listed.map(Assets.findMarginTable).map(({ id, tiers }) => [id, tiers]))]
+      .toSorted(([a], [b]) => a - b).map(([id, tiers]) => [
+        id,
+        {
+          description: marginTables.get(id)?.description ?? "",
+          marginTiers: tiers.map(({ lowerBound, maxLeverage }) => ({ lowerBound: `${lowerBound}.0`, maxLeverage }))
+        }
+      ]),
     collateralToken: 0
   }
 }
@@ -81,6 +87,9 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 /** Returns the response to the query `allPerpMetas`: the perpetuals of all dexes. */
 export const allMetas = (listing: Listing): ReadonlyArray<Meta> =>
   ["", ...dexes(listing)].flatMap((dex) => meta(listing, dex) ?? [])
+
+/** Formats a premium. */
+const printPremium = (premium: number): string => printRate(BigInt(Math.round(premium * 1e10)))
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
@@ -101,19 +110,23 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
   }
   const known = context(view, market)
   const { trading } = view
+  const { dayBaseVlm: _base, dayNtlVlm: _value, markPx: _mark, midPx: _mid, prevDayPx: _day, ...followed } =
+    trading.followed.get(market.coin) ?? untraded
   const asset = trading.listing.byCoin.get(market.coin)
   const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
+  const premium = premiumAt(view.seed, market, view.now)
   const hasMid = asset === undefined || bid !== undefined && ask !== undefined
   return {
     ...known,
     midPx: hasMid ? known.midPx : null,
-    funding: fundingRate,
+    funding: printRate(fundingAt(view.seed, market, view.now)),
     openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.totalInterest(trading, asset)),
-    premium: hasMid ? "0.0" : null,
-    oraclePx: known.markPx,
+    premium: hasMid ? printPremium(premium) : null,
+    oraclePx: Assets.printPrice(market, Number(known.markPx) / (1 + premium)),
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
-      : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)]
+      : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)],
+    ...followed
   }
 }
 
@@ -131,18 +144,21 @@ export const fundingHistory = (listing: Listing, coin: string, startTime: number
   if (market === undefined || Assets.coinDex(coin) === undefined) return undefined
   const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
   const last = Math.floor(Math.min(endTime, listing.now) / hour)
-  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
-    coin,
-    fundingRate,
-    premium: "0.0",
-    time: (first + offset) * hour
-  }))
+  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => {
+    const time = (first + offset) * hour
+    return {
+      coin,
+      fundingRate: printRate(fundingAt(listing.seed, market, time)),
+      premium: printPremium(premiumAt(listing.seed, market, time)),
+      time
+    }
+  })
 }
 
 /** Returns the next funding rate of each perpetual of the venue's own dex. */
 export const predictedFundings = (listing: Listing) =>
-  perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
-    fundingRate,
+  perpetuals(listing, "").map((market) => [market.coin, [["HlPerp", {
+    fundingRate: printRate(fundingAt(listing.seed, market, listing.now)),
     nextFundingTime: (Math.floor(listing.now / hour) + 1) * hour,
     fundingIntervalHours: 1
   }]]])
@@ -342,8 +358,22 @@ const printTrade = (
 export const recentTrades = (view: InfoView, coin: string) => {
   const market = Assets.findMarket(view.markets, coin)
   if (market === undefined) return undefined
-  const made = tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
+  const isFollowed = view.trading.followed.has(coin)
+  const made = isFollowed ? [] : tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
     .map((trade) => printTrade(view, market, trade))
   const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
+}
+
+/**
+ * Returns a text that changes when the book of a coin can have changed: with the second, and with an order or a trade.
+ */
+export const bookVersion = ({ bookChanges, state: { now } }: Venue, coin: string): string =>
+  `${Math.floor(now / 1_000)} ${bookChanges.get(coin) ?? 0}`
+
+/** Returns a text that changes when the latest trades of a coin have changed. */
+export const tradesVersion = ({ info, seed, state }: Venue, coin: string): string => {
+  const market = Assets.findMarket(info.markets, coin)
+  const made = market === undefined ? 0 : tradeCount(seed, market, state.now)
+  return `${made} ${state.markets.get(coin)?.trades.at(-1)?.tid ?? 0}`
 }

@@ -9,6 +9,7 @@ import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
@@ -262,6 +263,8 @@ const upstream = "trading-api"
 export const known = (value: unknown): Operation.UpstreamResponse =>
   value === undefined
     ? Operation.json(upstream, 500, "null")
+    : Predicate.isObjectOrArray(value)
+    ? Operation.jsonValue(upstream, 200, value)
     : Operation.json(upstream, 200, JSON.stringify(value))
 
 /** Makes the response to a query that the venue cannot decode. */

@@ -159,12 +159,19 @@ const batchWarnings = (settings: Decoded): ReadonlyArray<string> =>
       `${declared[batch].env} has no effect: reads of different callers are no longer sent in one batch`
     )
 
+/** Returns the startup line about the followed venue. A log line before it reports a venue that does not respond. */
+const describeFeed = ({ sandboxFeedUrl }: Decoded): ReadonlyArray<string> =>
+  Option.isNone(sandboxFeedUrl)
+    ? []
+    : [`  prices: those of the venue in ${declared.sandboxFeedUrl.env}; orders are matched here, on paper`]
+
 const describeChains = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = makeStatus(settings)
   if (sandbox) {
     const why = isWanted ? "" : ", because no TRIGATE_*_URL is set"
     return [
       `  serving the sandbox${why}: nothing here is real`,
+      ...describeFeed(settings),
       ...actionLines(settings),
       ...describeGuard(settings)
     ].join("\n")

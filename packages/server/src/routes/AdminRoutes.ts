@@ -307,7 +307,8 @@ const group = ({ snapshots, state }: Controlled) => {
     seed: state.seed,
     time,
     faults: faults.get(),
-    snapshots: [...snapshots.keys()]
+    snapshots: [...snapshots.keys()],
+    ...(state.feed === undefined ? {} : { feed: state.feed.status() })
   }))
 
   const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: Sandbox.PriceChange) {

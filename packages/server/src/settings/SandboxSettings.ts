@@ -20,6 +20,8 @@ const Text = Schema.String.check(
 
 const instant = /^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z$/u
 
+const FeedUrl = Schema.RedactedFromValue(Schema.String.check(Setting.isBaseUrl))
+
 const Instant = Schema.String.check(Schema.isPattern(instant)).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
 const Speed = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
@@ -94,6 +96,13 @@ export const settings = {
     },
     "unset: generated from the seed"
   ),
+  sandboxFeedUrl: Setting.optional("TRIGATE_SANDBOX_FEED_URL", FeedUrl, {
+    ...shared,
+    meaning:
+      "base URL of the venue whose prices, books and trades the sandbox follows, while it matches orders on paper. The " +
+      "sandbox sends it queries and subscriptions, never an action. While it does not respond, prices follow the seed",
+    takes: "an http or https URL such as `https://api.hyperliquid.xyz`"
+  }, "unset: generated from the seed"),
   sandboxSpeed: Setting.withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {
     ...shared,
     meaning: "speed of the sandbox's prices relative to real time",
@@ -139,10 +148,10 @@ export const settings = {
 }
 
 /**
- * Converts the settings to the options of a sandbox. The option `prices` is not included, because the caller reads the
- * recorded prices separately.
+ * Converts the settings to the options of a sandbox. The options `prices` and `feed` are not included, because the
+ * caller reads the recorded prices and opens the feed separately.
  */
-export const toOptions = (decoded: Setting.Values<typeof settings>): Omit<Options, "prices"> => ({
+export const toOptions = (decoded: Setting.Values<typeof settings>): Omit<Options, "feed" | "prices"> => ({
   seed: decoded.sandboxSeed,
   stoppedAt: Option.getOrUndefined(Option.map(decoded.sandboxClock, DateTime.toEpochMillis)),
   speed: decoded.sandboxSpeed,
