@@ -6,6 +6,7 @@ import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
+import * as Outcomes from "./Outcomes.ts"
 import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
@@ -101,9 +102,30 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
+  const dual = Outcomes.dualSide(asset)
+  if (dual !== undefined) {
+    const isFirst = asset.market.outcome?.side === 0
+    const made = Outcomes.makeQuotes(
+      venue.seed,
+      isFirst ? asset.market : dual.market,
+      at * second,
+      isFirst ? price : 1 - price
+    )
+    market.quotes = { second: at, ...(isFirst ? made : Outcomes.mirror(made)) }
+    shareQuotes(venue, asset)
+    return market
+  }
   const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
+}
+
+/** Copies the synthetic orders of an outcome's side to its other side, where they are offers for the other token. */
+export const shareQuotes = (venue: Venue, asset: Assets.Asset): void => {
+  const dual = Outcomes.dualSide(asset)
+  if (dual === undefined) return
+  const { quotes } = ensureMarket(venue.state, asset.coin)
+  ensureMarket(venue.state, dual.coin).quotes = { second: quotes.second, ...Outcomes.mirror(quotes) }
 }
 
 /**
@@ -111,22 +133,25 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
  * size. An order that takes many levels therefore leaves a book with both sides.
  */
 export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
-  if (!isRenewed(market)) return
+  if (!isRenewed(market)) return shareQuotes(venue, asset)
   const { coin, priceDecimals } = asset.market
+  const isSide = Outcomes.dualSide(asset) !== undefined
   for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
     const taken = quotes.findIndex(({ sz }) => sz > 0n)
     const [last] = quotes.slice(-1)
     if (taken === 0 || last === undefined) continue
     const family = Random.series(venue.seed, `book/${coin}/${market.quotes.second}/refill`)
     const step = stepAt(asset.market, Assets.toNumber(last.px, asset.pxDecimals))
-    const ticks = BigInt(Math.round(step * 10 ** priceDecimals))
+    const ticks = isSide ? Outcomes.step : BigInt(Math.round(step * 10 ** priceDecimals))
     quotes.splice(0, taken === -1 ? quotes.length : taken)
-    for (let px = last.px + direction * ticks; quotes.length < depth && px > 0n; px += direction * ticks) {
+    const isPrice = (px: bigint) => px > 0n && (!isSide || px < Outcomes.one)
+    for (let px = last.px + direction * ticks; quotes.length < depth && isPrice(px); px += direction * ticks) {
       const index = Number(px)
       const sz = BigInt(1 + Random.below(family, index, 2 * Assets.meanLevelLots(asset.market)))
       quotes.push({ px, sz, n: 1 + Random.below(family, -index, mostOrders(asset.market)) })
     }
   }
+  shareQuotes(venue, asset)
 }
 
 /** Returns the mark price at the time `now`, in ticks. */

@@ -5,6 +5,7 @@ import type { Trade } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { priceAt } from "./CandleBars.ts"
+import * as Outcomes from "./Outcomes.ts"
 import * as TradingState_ from "./TradingState.ts"
 import type { InfoState } from "./VenueState.ts"
 
@@ -76,6 +77,7 @@ export interface Venue {
   path: PricePath
   info: InfoState
   listing: Assets.Listing
+  outcomes: Outcomes.ListedOutcomes
   /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is being executed. */
@@ -90,9 +92,10 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   seed,
   house: Random.hex(seed, "house", 40),
   state: new TradingState_.TradingState(now),
-  path: seededPath(seed),
+  path: Outcomes.withOutcomes(seededPath(seed)),
   info,
   listing: Assets.listingAt(info, now),
+  outcomes: Outcomes.unlisted,
   events: undefined,
   hash: zeroHash,
   rejectsOrder: () => false
