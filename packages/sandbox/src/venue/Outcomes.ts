@@ -446,6 +446,7 @@ export const findResult = ({ path, state }: Pick<Venue, "path" | "state">, outco
 /** Returns the response to the query `outcomeMeta`. */
 export const meta = ({ outcomes: { active }, state: { now } }: Venue): typeof OutcomeMeta.Encoded => {
   const listed = [...active.values()].filter(({ createdAt }) => createdAt <= now)
+    .toSorted((a, b) => a.spec.outcome - b.spec.outcome)
   return {
     outcomes: listed.map(({ spec }) => spec),
     questions: [
