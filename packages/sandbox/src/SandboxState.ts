@@ -95,8 +95,7 @@ export const genesisVenue: VenueState.VenueState = {
 /** Makes the initial data for queries: the spot metadata, and the market of each coin that has candles. */
 export const genesisInfo = (seed: Random.Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
-  markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market])),
-  outcomeMeta: { outcomes: [], questions: [] }
+  markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
 /**

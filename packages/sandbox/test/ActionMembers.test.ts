@@ -23,7 +23,14 @@ const other = `0x${"2".repeat(40)}` as const
 const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 const cloid = `0x${"c".repeat(32)}`
 /** The actions that the test's account cannot execute. */
-const unaccepted = new Set(["topUpIsolatedOnlyMargin", "claimRewards", "CSignerAction", ...declinedTypes])
+const unaccepted = new Set([
+  "topUpIsolatedOnlyMargin",
+  "claimRewards",
+  "CSignerAction",
+  "activateOutcomeDeployer",
+  "outcomeDeploy",
+  ...declinedTypes
+])
 const shape = "Failed to deserialize the JSON body into the target type"
 
 /** State as JSON: maps and sets as lists, big integers as text. */
@@ -141,7 +148,7 @@ const prepare = Effect.gen(function*() {
     }],
     borrowLend: [{ operation: "supply", token: 0, amount: "5" }],
     gossipPriorityBid: [{ slotId: 0, ip: "1.2.3.4", maxGas: 100_000_000 }],
-    userOutcome: [{ splitOutcome: { outcome: 0, amount: "1" } }],
+    userOutcome: [{ splitOutcome: { outcome: 128_288, amount: "1" } }],
     perpDeploy: [{ haltTrading: { coin: "xyz:XYZ100", isHalted: true } }],
     spotDeploy: [{ enableQuoteToken: { token: 0 } }],
     outcomeDeploy: [{ venue: "v", operation: { setSubDeployers: [] } }],

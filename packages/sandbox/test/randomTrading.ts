@@ -6,6 +6,7 @@ import type { Fill } from "@trigate/domain/info/Account"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as Seed from "@trigate/sandbox/unstable/Seed"
 import { usdc, weiPerUsd } from "@trigate/sandbox/unstable/venue/Assets"
+import { firstSide, one } from "@trigate/sandbox/unstable/venue/Outcomes"
 import * as PriceTimeBook from "@trigate/sandbox/unstable/venue/TradingState"
 import { findAccount } from "@trigate/sandbox/unstable/venue/TradingState"
 import type { TradingState } from "@trigate/sandbox/unstable/venue/TradingState"
@@ -27,7 +28,7 @@ const assets = [[0, "BTC"], [1, "ETH"], [4, "kPEPE"], [110_000, "xyz:XYZ100"], [
 ]] as const
 
 /** Numbers from a run's seed. */
-const drawing = (run: number) => {
+export const drawing = (run: number) => {
   const family = Seed.series("properties", String(run))
   let index = 0
   return {
@@ -175,7 +176,7 @@ const actionOf = (
   return draw.one(kinds)()
 }
 
-const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n)
+export const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n)
 
 /** The money of all accounts: cash, isolated margin, rewards, and spot balances. */
 const money = (state: TradingState) => {
@@ -243,10 +244,12 @@ export const check = (state: TradingState): void => {
     const exposure = new Map<string, { bids: bigint; asks: bigint }>()
     for (const order of account.open.values()) {
       if (order.place !== "book") continue
-      const isSpot = order.coin.startsWith("@") || order.coin.includes("/")
+      const isSpot = /^[@#]|\//u.test(order.coin)
       if (isSpot) {
         const [token, wei] = order.isBuy
           ? [usdc, order.px * order.sz]
+          : order.coin.startsWith("#")
+          ? [firstSide + Number(order.coin.slice(1)), order.sz * one]
           : order.coin === "@107"
           ? [150, order.sz * 10n ** 6n]
           : [1, order.sz * 10n ** 5n]

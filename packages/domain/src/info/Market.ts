@@ -219,6 +219,7 @@ export const OutcomeSpec = openStruct({
   sideSpecs: Schema.Array(openStruct({ name: Schema.String, token: nullish(Schema.Natural) })),
   quoteToken: nullish(Schema.String),
   deployer: nullish(Address),
+  venue: nullish(Schema.String),
   deployerFeeScale: nullish(DecimalString)
 }).annotate({ identifier: "OutcomeSpec" })
 export type OutcomeSpec = typeof OutcomeSpec.Type

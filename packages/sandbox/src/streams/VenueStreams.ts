@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import { deflateRawSync } from "node:zlib"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen, printRecord } from "../venue/AccountReads.ts"
+import { findDecimals } from "../venue/Assets.ts"
 import type { MarketFeed } from "../venue/MarketFeed.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
 import { ensure } from "../venue/TradingState.ts"
@@ -108,7 +109,7 @@ const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A>
 const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
   if (event.kind === "order") {
     const { status, statusTimestamp } = event.order
-    const asset = venue.listing.byCoin.get(event.order.coin)
+    const asset = findDecimals(venue.listing, event.order.coin)
     if (asset === undefined) return
     found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
     if (event.isLogged) found.history = more(found.history, printRecord(asset, event.order))
@@ -310,7 +311,7 @@ const eachRow = (
 
 /** Returns the market data (`ctx`) of one coin from the venue's response for all coins. */
 const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
-  if (/^@|\//u.test(coin)) {
+  if (/^[@#]|\//u.test(coin)) {
     const [, contexts] = toList(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
     const ctx = toList(contexts).find((each) => Subscription.valueAt(each, "coin") === coin)
     return ctx === undefined ? undefined : { coin, ctx }
@@ -472,8 +473,32 @@ const sources: { readonly [name: string]: Source } = {
       })
       return paced(changed, every(1000))
     }),
-  // the outcomes of the sandbox do not change
-  outcomeMetaUpdates: () => Stream.never,
+  outcomeMetaUpdates: (feed, _request, every) =>
+    Stream.suspend(() => {
+      let known: Map<string, unknown> | undefined
+      const changed = ofQuery(feed, { type: "outcomeMeta" }, (meta) => {
+        const before = known
+        const found = new Map<string, unknown>()
+        for (const [list, member] of [["outcomes", "outcome"], ["questions", "question"]] as const) {
+          for (const spec of toList(Subscription.valueAt(meta, list))) {
+            found.set(`${member} ${String(Subscription.valueAt(spec, member))}`, spec)
+          }
+        }
+        known = found
+        if (before === undefined) return undefined
+        const updates = [
+          ...[...before].flatMap(([name, spec]) => {
+            const [member = ""] = name.split(" ")
+            return found.has(name) ? [] : [{ [`${member}Settled`]: Subscription.valueAt(spec, member) }]
+          }),
+          ...[...found].flatMap(([name, spec]) =>
+            before.has(name) ? [] : [{ [name.startsWith("outcome") ? "outcomeCreated" : "questionUpdated"]: spec }]
+          )
+        ]
+        return updates.length === 0 ? undefined : updates
+      })
+      return paced(changed, every(1000))
+    }),
   activeAssetCtx: polled(1000, (feed, { coin }) => readContext(feed, String(coin))),
   assetCtxs: polled(1000, (feed, { dex }) => Effect.map(readContexts(feed, dex), (ctxs) => ({ dex, ctxs }))),
   spotAssetCtxs: polled(1000, (feed) => ofQuery(feed, { type: "spotMetaAndAssetCtxs" }, (all) => toList(all)[1])),

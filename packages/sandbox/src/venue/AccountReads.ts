@@ -9,10 +9,12 @@ import * as DateTime from "effect/DateTime"
 import * as Predicate from "effect/Predicate"
 import * as Decimals from "./Assets.ts"
 import { abs, max, min, printPrice, printPx, printSz, printUsd, spotUsdDecimals, usdDecimals } from "./Assets.ts"
-import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
+import type { Asset, AssetDecimals, CandleMarket, Perpetual } from "./Assets.ts"
 import * as CandleBars from "./CandleBars.ts"
+import * as Fees from "./Fees.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
+import * as Outcomes from "./Outcomes.ts"
 import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
 import { ensureMarket, isUnified } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
@@ -32,12 +34,21 @@ const join = (levels: Map<bigint, Level>, px: bigint, sz: bigint, n: number): vo
   levels.set(px, { px, sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
 }
 
-const bookLevels = (side: BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
+/** Returns the levels of a book side. `dual` has the orders for an outcome's other side, which are opposite offers. */
+const bookLevels = (
+  side: BookSide<VenueOrder>,
+  quotes: ReadonlyArray<Quote>,
+  dual: BookSide<VenueOrder> | undefined
+): ReadonlyArray<Level> => {
   const levels = new Map<bigint, Level>()
   for (const { n, px, sz } of quotes) if (sz > 0n) join(levels, px, sz, n)
-  let found = 0
-  for (let index = side.prices.length - 1; index >= 0 && found < depth; index--, found++) {
-    for (const order of side.levels.get(side.prices[index] ?? 0n)?.values() ?? []) join(levels, order.px, order.sz, 1)
+  for (const each of dual === undefined ? [side] : [side, dual]) {
+    let found = 0
+    for (let index = each.prices.length - 1; index >= 0 && found < depth; index--, found++) {
+      for (const { px, sz } of each.levels.get(each.prices[index] ?? 0n)?.values() ?? []) {
+        join(levels, each === dual ? Outcomes.one - px : px, sz, 1)
+      }
+    }
   }
   return [...levels.values()].toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
 }
@@ -75,7 +86,12 @@ export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookS
       sz: printSz(asset, sz),
       n
     }))
-  return [print(bookLevels(bids, quotes.bids), true), print(bookLevels(asks, quotes.asks), false)]
+  const other = Outcomes.dualSide(asset)
+  const dual = other === undefined ? undefined : Margin.refreshed(venue, other)
+  return [
+    print(bookLevels(bids, quotes.bids, dual?.asks), true),
+    print(bookLevels(asks, quotes.asks, dual?.bids), false)
+  ]
 }
 
 /**
@@ -84,7 +100,8 @@ export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookS
  */
 export const mid = (venue: Venue, asset: Asset): string => {
   const market = ensureMarket(venue.state, asset.coin)
-  if (Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
+  const isSide = Outcomes.dualSide(asset) !== undefined
+  if (!isSide && Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
     return venue.followed.get(asset.coin)?.midPx ?? printPx(asset, Margin.markPrice(venue, asset))
   }
   const { ask, bid } = Matching.bestPrices(venue, asset)
@@ -163,7 +180,9 @@ const playedBars = (
 
 /** Returns the response to the query `candleSnapshot`: the bars of the price path, including the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowRequest, now: number) => {
-  const made = playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
+  const made = market.outcome === undefined
+    ? playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
+    : Outcomes.bars(venue, market, window, now)
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
@@ -188,14 +207,14 @@ const orderType = ({ tif, trailing, trigger }: VenueOrder): string => {
   return `${trigger.tpsl === "tp" ? "Take Profit" : "Stop"} ${trigger.isMarket ? "Market" : "Limit"}`
 }
 
-const triggerCondition = (asset: Asset, { isBuy, trigger }: VenueOrder): string =>
+const triggerCondition = (asset: AssetDecimals, { isBuy, trigger }: VenueOrder): string =>
   trigger === undefined
     ? "N/A"
     : `Price ${isBuy === (trigger.tpsl === "sl") ? "above" : "below"} ${
       printPx(asset, trigger.px).replace(/\.0$/u, "")
     }`
 
-const printTerms = (asset: Asset, order: Readonly<VenueOrder>) => ({
+const printTerms = (asset: AssetDecimals, order: Readonly<VenueOrder>) => ({
   coin: order.coin,
   side: order.isBuy ? "B" as const : "A" as const,
   limitPx: printPx(asset, order.px),
@@ -205,7 +224,7 @@ const printTerms = (asset: Asset, order: Readonly<VenueOrder>) => ({
 })
 
 /** Encodes an order as in `orderUpdates` and `openOrders`. */
-export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): Account.OrderUpdate["order"] => ({
+export const printOpen = (asset: AssetDecimals, order: Readonly<VenueOrder>): Account.OrderUpdate["order"] => ({
   ...printTerms(asset, order),
   origSz: printSz(asset, order.origSz),
   ...(order.reduceOnly ? { reduceOnly: true } : {}),
@@ -213,7 +232,7 @@ export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): Account.Or
 })
 
 /** Encodes an order with all members, as in `frontendOpenOrders`. */
-export const printOrder = (asset: Asset, order: VenueOrder): Account.Order => ({
+export const printOrder = (asset: AssetDecimals, order: VenueOrder): Account.Order => ({
   ...printTerms(asset, order),
   triggerCondition: triggerCondition(asset, order),
   isTrigger: order.trigger !== undefined,
@@ -228,7 +247,7 @@ export const printOrder = (asset: Asset, order: VenueOrder): Account.Order => ({
 })
 
 /** Encodes an order with its status. */
-export const printRecord = (asset: Asset, order: VenueOrder): Account.OrderRecord => ({
+export const printRecord = (asset: AssetDecimals, order: VenueOrder): Account.OrderRecord => ({
   order: printOrder(asset, order),
   status: order.status,
   statusTimestamp: order.statusTimestamp
@@ -254,7 +273,7 @@ export const findRecord = (
   name: number | bigint | string
 ): Account.OrderRecord | undefined => {
   const order = Matching.findOrder(account, name)
-  const asset = order === undefined ? undefined : listing.byCoin.get(order.coin)
+  const asset = order === undefined ? undefined : Decimals.findDecimals(listing, order.coin)
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }
 
@@ -268,7 +287,7 @@ export const history = (
   most: number
 ): ReadonlyArray<Account.OrderRecord> =>
   [...account.orders.values()].slice(-most).flatMap((order) => {
-    const asset = listing.byCoin.get(order.coin)
+    const asset = Decimals.findDecimals(listing, order.coin)
     if (asset === undefined || order.place === "parent") return []
     const { sz, status, statusTimestamp } = order
     return [...order.log.slice(0, -1), { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
@@ -398,12 +417,15 @@ export const spotState = (venue: Venue, account: TradingAccount): Account.SpotCl
       : reserved
     return token === undefined || total === 0n ? [] : [{
       coin: token.name,
-      token: index,
+      // the token of an outcome's side has no index
+      ...(index < Outcomes.firstSide ? { token: index } : {}),
       total: Decimals.printDecimal(total, token.weiDecimals),
       hold: Decimals.printDecimal(hold, token.weiDecimals),
       entryNtl: Decimals.printDecimal(entry, spotUsdDecimals)
     }]
-  })
+  }).concat(
+    account.settledOutcomes.map((outcome) => ({ coin: `o${outcome}`, total: "0.0", hold: "0.0", entryNtl: "0.0" }))
+  )
 })
 
 /**
@@ -451,8 +473,8 @@ const printVolume = (usd: bigint): string => Decimals.printDecimal(usd / 10_000n
 
 /** Returns the response to the query `userFees`. */
 export const userFees = (account: TradingAccount, now: number) => {
-  const tier = Matching.feeTier(account, now)
-  const today = Matching.startOfDay(now)
+  const tier = Fees.feeTier(account, now)
+  const today = Fees.startOfDay(now)
   const days = Array.from({ length: 15 }, (_, index) => today - index * day)
   return {
     dailyUserVlm: days.flatMap((start) => {
@@ -464,12 +486,12 @@ export const userFees = (account: TradingAccount, now: number) => {
         exchange: printVolume(volume.cross + volume.add)
       }]
     }),
-    feeSchedule: Matching.schedule,
+    feeSchedule: Fees.schedule,
     userCrossRate: tier.cross,
     userAddRate: tier.add,
     userSpotCrossRate: tier.spotCross,
     userSpotAddRate: tier.spotAdd,
-    activeReferralDiscount: Matching.hasReferralDiscount(account) ? "0.04" : "0.0",
+    activeReferralDiscount: Fees.hasReferralDiscount(account) ? "0.04" : "0.0",
     trial: null,
     feeTrialEscrow: "0.0",
     nextTrialAvailableTimestamp: null,
@@ -490,7 +512,7 @@ const periods = [["day", 1], ["week", 7], ["month", 30], ["allTime", undefined]]
 
 /** Formats the volume of the last days, the current UTC day included. */
 const formatRecentVolume = ({ volumes }: TradingAccount, now: number, days: number): string => {
-  const since = Matching.startOfDay(now) - (days - 1) * day
+  const since = Fees.startOfDay(now) - (days - 1) * day
   return printVolume([...volumes].reduce((sum, [start, { add, cross }]) => start < since ? sum : sum + add + cross, 0n))
 }
 

@@ -26,6 +26,8 @@ import * as Margin from "./Margin.ts"
 import { markAt, markPrice, perpetualByCoin } from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import * as Orders from "./Orders.ts"
+import { settleDue } from "./OutcomeActions.ts"
+import * as Outcomes from "./Outcomes.ts"
 import * as TradingState from "./TradingState.ts"
 import { ensureAccount, ensureBalance } from "./TradingState.ts"
 import type { Clearing, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
@@ -268,6 +270,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   let next = watched.some(({ market }) => market.holders.size > 0)
     ? (Math.floor(now / hour) + 1) * hour
     : Number.POSITIVE_INFINITY
+  next = Math.min(next, Outcomes.nextExpiry(venue))
   for (const account of accounts.values()) {
     next = Math.min(next, account.cancelAt ?? next, Orders.nextSliceAt(venue, account))
     for (const { at } of account.unstaking) next = Math.min(next, at)
@@ -345,10 +348,13 @@ const playDue = (venue: Venue, previous: number): void => {
     if (account.unstaking.length > 0) arrivals(venue, account)
     if (isHour && account.clearings.size > 0) Margin.pay(venue, account)
   }
+  settleDue(venue)
 }
 
 const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const { asset } of watched) {
+    // an outcome that is settled
+    if (!venue.listing.byCoin.has(asset.coin)) continue
     Matching.sweep(venue, asset)
     Orders.fireReached(venue, asset)
     Orders.fireSlices(venue, asset)
@@ -400,6 +406,7 @@ const settleDelisted = (venue: Venue, info: InfoState): void => {
 export const to = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info !== info) settleDelisted(venue, info)
   relist(venue, info, now)
+  Outcomes.relist(venue)
   if (now - venue.state.now > longest) venue.state.now = now - longest
   venue.hash = zeroHash
   while (venue.state.now < now) {

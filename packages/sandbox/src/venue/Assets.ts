@@ -7,6 +7,7 @@ import * as DateTime from "effect/DateTime"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { type ListedPerpetual, marginTables, type MarginTier, perpetuals } from "./ListedPerpetuals.ts"
+import type { ListedOutcome } from "./Outcomes.ts"
 import type { InfoState } from "./VenueState.ts"
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
@@ -60,6 +61,19 @@ export const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n)
 
 /** Converts units of `10^-decimals` to the nearest double. Use the result for ratios only. */
 export const toNumber = (value: bigint, decimals: number): number => Number(value) / 10 ** decimals
+
+/** The terms from which the price of an outcome's side follows. */
+export interface OutcomePrice {
+  /** The coins of both sides. */
+  readonly coins: readonly [string, string]
+  readonly side: 0 | 1
+  /** The perpetual whose price decides. */
+  readonly underlying: CandleMarket
+  /** Side 0 is paid if the price is at least the first bound and below the second. */
+  readonly range: readonly [from: number, below: number]
+  /** The time at which the price decides, in milliseconds. */
+  readonly endsAt: number
+}
 
 /** A coin with candles. */
 export interface CandleMarket {
@@ -117,6 +131,8 @@ export interface CandleMarket {
    * cap. Absent if there is no cap.
    */
   readonly openInterestCap?: number
+  /** For the side of an outcome: the terms from which its price follows. */
+  readonly outcome?: OutcomePrice
 }
 
 /** Returns whether growth mode is on at the given time. */
@@ -143,9 +159,9 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
   return market?.delistedAt === undefined ? market : undefined
 }
 
-/** Returns the dex of a perpetual: `""` for the venue's own dex. Returns `undefined` for spot pairs. */
+/** Returns the dex of a perpetual: `""` for the venue's own dex. Returns `undefined` for spot pairs and outcomes. */
 export const coinDex = (coin: string): string | undefined =>
-  coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
+  coin.includes("/") || /^[@#]/u.test(coin) ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
 /** The maximum leverage of a perpetual whose row in `listed` does not name one. */
 const usualLeverage = 20
@@ -329,6 +345,8 @@ export interface SpotPair extends AssetSteps {
   readonly quote: SpotToken
   /** Number of wei of the base token in one lot. */
   readonly weiPerLot: bigint
+  /** Present if the pair is the side of an outcome. */
+  readonly side?: { readonly outcome: ListedOutcome; readonly side: 0 | 1 }
 }
 
 /** A tradable asset. */
@@ -442,11 +460,22 @@ export const findUsdPair = ({ byId }: Listing, token: number): SpotPair | undefi
   return undefined
 }
 
+/** The decimals of an asset's prices and sizes. */
+export type AssetDecimals = Pick<AssetSteps, "pxDecimals" | "szDecimals">
+
+const outcomeDecimals: AssetDecimals = { pxDecimals: 8, szDecimals: 0 }
+
+/** Returns the decimals of a coin, also of the side of a settled outcome; `undefined` for an unknown coin. */
+export const findDecimals = ({ byCoin }: Listing, coin: string): AssetDecimals | undefined =>
+  byCoin.get(coin) ?? (coin.startsWith("#") ? outcomeDecimals : undefined)
+
 /** Formats a price in ticks. */
-export const printPx = ({ pxDecimals }: Asset, px: bigint): string => printDecimal(px, pxDecimals)
+export const printPx = ({ pxDecimals }: Pick<AssetSteps, "pxDecimals">, px: bigint): string =>
+  printDecimal(px, pxDecimals)
 
 /** Formats a size in lots. */
-export const printSz = ({ szDecimals }: Asset, sz: bigint): string => printDecimal(sz, szDecimals)
+export const printSz = ({ szDecimals }: Pick<AssetSteps, "szDecimals">, sz: bigint): string =>
+  printDecimal(sz, szDecimals)
 
 /** Formats an amount in millionths of a dollar. */
 export const printUsd = (usd: bigint): string => printDecimal(usd, usdDecimals)

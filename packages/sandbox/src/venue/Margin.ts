@@ -6,6 +6,7 @@ import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, premiumAt, priceAt } from "./CandleBars.ts"
+import * as Outcomes from "./Outcomes.ts"
 import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
@@ -117,9 +118,30 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
+  const dual = Outcomes.dualSide(asset)
+  if (dual !== undefined) {
+    const isFirst = asset.market.outcome?.side === 0
+    const made = Outcomes.makeQuotes(
+      venue.seed,
+      isFirst ? asset.market : dual.market,
+      at * second,
+      isFirst ? price : 1 - price
+    )
+    market.quotes = { second: at, ...(isFirst ? made : Outcomes.mirror(made)) }
+    shareQuotes(venue, asset)
+    return market
+  }
   const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
+}
+
+/** Copies the synthetic orders of an outcome's side to its other side, where they are offers for the other token. */
+export const shareQuotes = (venue: Venue, asset: Assets.Asset): void => {
+  const dual = Outcomes.dualSide(asset)
+  if (dual === undefined) return
+  const { quotes } = ensureMarket(venue.state, asset.coin)
+  ensureMarket(venue.state, dual.coin).quotes = { second: quotes.second, ...Outcomes.mirror(quotes) }
 }
 
 /**
@@ -127,22 +149,25 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
  * size. An order that takes many levels therefore leaves a book with both sides.
  */
 export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): void => {
-  if (market.quotes.second === never) return
+  if (market.quotes.second === never) return shareQuotes(venue, asset)
   const { coin, priceDecimals } = asset.market
+  const isSide = Outcomes.dualSide(asset) !== undefined
   for (const [quotes, direction] of [[market.quotes.bids, -1n], [market.quotes.asks, 1n]] as const) {
     const taken = quotes.findIndex(({ sz }) => sz > 0n)
     const [last] = quotes.slice(-1)
     if (taken === 0 || last === undefined) continue
     const family = Random.series(venue.seed, `book/${coin}/${market.quotes.second}/refill`)
     const step = stepAt(asset.market, Assets.toNumber(last.px, asset.pxDecimals))
-    const ticks = BigInt(Math.round(step * 10 ** priceDecimals))
+    const ticks = isSide ? Outcomes.step : BigInt(Math.round(step * 10 ** priceDecimals))
     quotes.splice(0, taken === -1 ? quotes.length : taken)
-    for (let px = last.px + direction * ticks; quotes.length < depth && px > 0n; px += direction * ticks) {
+    const isPrice = (px: bigint) => px > 0n && (!isSide || px < Outcomes.one)
+    for (let px = last.px + direction * ticks; quotes.length < depth && isPrice(px); px += direction * ticks) {
       const index = Number(px)
       const sz = BigInt(1 + Random.below(family, index, 2 * Assets.meanLevelLots(asset.market)))
       quotes.push({ px, sz, n: 1 + Random.below(family, -index, mostOrders(asset.market)) })
     }
   }
+  shareQuotes(venue, asset)
 }
 
 /**
@@ -152,10 +177,11 @@ export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): 
 export const bestQuotes = (venue: Venue, asset: Assets.Asset): ReturnType<typeof bestAround> => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
-  if (isRenewed(market) && market.quotes.second !== at) {
+  if (isRenewed(market) && market.quotes.second !== at && Outcomes.dualSide(asset) === undefined) {
     return bestAround(asset, venue.path.priceAt(asset.market, at * second))
   }
-  return { bid: firstQuote(market.quotes.bids)?.px, ask: firstQuote(market.quotes.asks)?.px }
+  const { quotes } = refreshed(venue, asset)
+  return { bid: firstQuote(quotes.bids)?.px, ask: firstQuote(quotes.asks)?.px }
 }
 
 /** Returns the mark price at the time `now`, in ticks. */

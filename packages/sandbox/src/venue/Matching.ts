@@ -11,7 +11,9 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import * as Assets from "./Assets.ts"
+import { builderFeeAmount, chargeOutcomeFee, computeFee, countVolume, referralReward, spotKind } from "./Fees.ts"
 import * as Margin from "./Margin.ts"
+import { dualSide, one as wholeToken } from "./Outcomes.ts"
 import * as PriceTimeBook from "./TradingState.ts"
 import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
 import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
@@ -262,138 +264,6 @@ export const moveSpot = (
   return true
 }
 
-const day = 86_400_000
-const countedDays = 14
-
-/** Decimals of a rate. */
-const rateDecimals = 8
-const one = 10n ** BigInt(rateDecimals)
-
-/** The venue's fee schedule, as in its documentation. */
-export const schedule = {
-  cross: "0.00045",
-  add: "0.00015",
-  spotCross: "0.0007",
-  spotAdd: "0.0004",
-  tiers: {
-    vip: [
-      { ntlCutoff: "5000000.0", cross: "0.0004", add: "0.00012", spotCross: "0.0006", spotAdd: "0.0003" },
-      { ntlCutoff: "25000000.0", cross: "0.00035", add: "0.00008", spotCross: "0.0005", spotAdd: "0.0002" },
-      { ntlCutoff: "100000000.0", cross: "0.0003", add: "0.00004", spotCross: "0.0004", spotAdd: "0.0001" },
-      { ntlCutoff: "500000000.0", cross: "0.00028", add: "0.0", spotCross: "0.00035", spotAdd: "0.0" },
-      { ntlCutoff: "2000000000.0", cross: "0.00026", add: "0.0", spotCross: "0.0003", spotAdd: "0.0" },
-      { ntlCutoff: "7000000000.0", cross: "0.00024", add: "0.0", spotCross: "0.00025", spotAdd: "0.0" }
-    ],
-    mm: [
-      { makerFractionCutoff: "0.005", add: "-0.00001" },
-      { makerFractionCutoff: "0.015", add: "-0.00002" },
-      { makerFractionCutoff: "0.03", add: "-0.00003" }
-    ]
-  },
-  referralDiscount: "0.04",
-  stakingDiscountTiers: [
-    { bpsOfMaxSupply: "0.0", discount: "0.0" },
-    { bpsOfMaxSupply: "0.0001", discount: "0.05" },
-    { bpsOfMaxSupply: "0.001", discount: "0.1" },
-    { bpsOfMaxSupply: "0.01", discount: "0.15" },
-    { bpsOfMaxSupply: "0.1", discount: "0.2" },
-    { bpsOfMaxSupply: "1.0", discount: "0.3" },
-    { bpsOfMaxSupply: "5.0", discount: "0.4" }
-  ]
-}
-
-const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Assets.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
-
-/** The number of days whose volumes are stored, for `portfolio`. */
-const retainedDays = 31
-
-/** Returns the first millisecond of the UTC day that contains a time. */
-export const startOfDay = (time: number): number => Math.floor(time / day) * day
-
-/**
- * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
- * on.
- */
-export const feeTier = ({ tierVolumes }: TradingAccount, now: number) => {
-  if (tierVolumes.size === 0) return schedule
-  const today = startOfDay(now)
-  let counted = 0n
-  for (const [start, usd] of tierVolumes) {
-    if (start < today && start >= today - countedDays * day) counted += usd
-  }
-  return vipTiers.findLast(({ cutoff }) => counted > cutoff)?.tier ?? schedule
-}
-
-const rates = new Map<string, bigint>()
-
-const parseRate = (text: string): bigint =>
-  PriceTimeBook.ensure(rates, text, () => Assets.parseDecimal(text, rateDecimals) ?? 0n)
-
-/** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
-const referralDiscount = 4n
-const discountedVolume = 25_000_000_000_000n
-
-/** The percentage of its fees that the referrer of an account earns, up to a volume in millionths of a dollar. */
-const referrerShare = 10n
-const rewardedVolume = 1_000_000_000_000_000n
-
-/** Returns whether an account pays less because it was referred. */
-export const hasReferralDiscount = ({ referrer, volume }: TradingAccount): boolean =>
-  referrer !== undefined && volume < discountedVolume
-
-/** Returns the part of a fee that the referrer of the account earns. */
-export const referralReward = ({ referrer, volume }: TradingAccount, fee: bigint): bigint =>
-  referrer === undefined || volume >= rewardedVolume ? 0n : fee * referrerShare / 100n
-
-/** The number by which growth mode divides an asset's fee, and the volume that counts toward the fee tier. */
-const growthShare = 10n
-
-/** The kind of a traded asset, on which its fee and its weight in the fee tier depend. */
-export interface FeeKind {
-  readonly isSpot: boolean
-  readonly isGrowing?: boolean
-}
-
-/** Returns the fee on an amount, rounded down. */
-export const computeFee = (
-  account: TradingAccount,
-  now: number,
-  amount: bigint,
-  crossed: boolean,
-  { isGrowing = false, isSpot }: FeeKind
-): bigint => {
-  const tier = feeTier(account, now)
-  const rate = parseRate(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
-  const fee = amount * rate / one / (isGrowing ? growthShare : 1n)
-  return hasReferralDiscount(account) ? fee * (100n - referralDiscount) / 100n : fee
-}
-
-/** Returns the builder fee on an amount, rounded down. `tenthsOfBp` is the rate in tenths of a basis point. */
-export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
-
-/** Adds a trade to an account's traded volume. `usd` is in millionths of a dollar. `crossed` is set for the taker. */
-export const countVolume = (
-  account: TradingAccount,
-  now: number,
-  usd: bigint,
-  crossed: boolean,
-  { isGrowing = false, isSpot }: FeeKind
-): void => {
-  account.volume += usd
-  const today = startOfDay(now)
-  const known = account.volumes.get(today)
-  const of = known ?? { cross: 0n, add: 0n }
-  if (known === undefined) {
-    account.volumes.set(today, of)
-    for (const volumes of [account.volumes, account.tierVolumes]) {
-      for (const start of volumes.keys()) if (start <= today - retainedDays * day) volumes.delete(start)
-    }
-  }
-  if (crossed) of.cross += usd
-  else of.add += usd
-  addTo(account.tierVolumes, today, isSpot ? 2n * usd : isGrowing ? usd / growthShare : usd)
-}
-
 /** A trade: price in ticks, size in lots. */
 export interface TradeTerms {
   readonly px: bigint
@@ -401,6 +271,8 @@ export interface TradeTerms {
   readonly tid: number
   readonly hash: Fill["hash"]
   readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
+  /** The value that counts toward both volumes, if it differs from the trade's value. */
+  readonly counted?: bigint
 }
 
 const tradeDirection = (before: bigint, after: bigint): string => {
@@ -517,14 +389,23 @@ const settlePerpetual = (
   }
 }
 
-const spotKind: FeeKind = { isSpot: true }
+/**
+ * Creates pairs of the tokens of an outcome's sides from quote tokens. A negative number of wei redeems pairs.
+ *
+ * The quote tokens are no longer counted among the deposits, and the tokens of the sides are, so that each token's
+ * deposits equal the balances.
+ */
+export const mint = ({ state: { deposited } }: Venue, { quote, side }: Assets.SpotPair, wei: bigint): void => {
+  addTo(deposited, quote.index, -wei)
+  for (const { base } of side?.outcome.sides ?? []) addTo(deposited, base.index, wei)
+}
 
 const settleSpot = (
   venue: Venue,
   account: TradingAccount,
   asset: Assets.SpotPair,
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
-  { px, sz }: TradeTerms,
+  { px, sz, counted = px * sz }: TradeTerms,
   crossed: boolean
 ) => {
   const base = ensureBalance(account, asset.base.index)
@@ -534,7 +415,11 @@ const settleSpot = (
   const before = base.total
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
-  const fee = computeFee(account, now, amount, crossed, spotKind)
+  const fee = asset.side === undefined
+    ? computeFee(account, now, amount, crossed, spotKind)
+    : isBuy
+    ? 0n
+    : chargeOutcomeFee(venue, account, asset, amount, crossed)
   // the builder of a spot buy receives nothing, because the fee of a buy is paid in the base token
   const share = builder === undefined || isBuy
     ? 0n
@@ -551,13 +436,15 @@ const settleSpot = (
     base.entry -= entry
     base.total -= got
     quote.total += paid - fee - share
-    PriceTimeBook.addTo(house.feesSpot, asset.quote.index, fee)
+    if (asset.side === undefined) PriceTimeBook.addTo(house.feesSpot, asset.quote.index, fee)
     if (builder !== undefined) {
       PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share / Assets.weiPerUsd
     }
   }
-  if (asset.quote.index === Assets.usdc) countVolume(account, now, paid / Assets.weiPerUsd, crossed, spotKind)
-  const token = isBuy ? asset.base : asset.quote
+  if (asset.quote.index === Assets.usdc && counted > 0n) {
+    countVolume(account, now, counted / Assets.weiPerUsd, crossed, spotKind)
+  }
+  const token = isBuy && asset.side === undefined ? asset.base : asset.quote
   return {
     startPosition: Assets.printDecimal(before, asset.base.weiDecimals),
     dir: isBuy ? "Buy" : "Sell",
@@ -719,6 +606,37 @@ export const endReducers = (venue: Venue, asset: Assets.Asset, user: VenueOrder[
   }
 }
 
+/** A resting order that an incoming order meets: its own asset, and its price for the incoming order. */
+interface Maker {
+  readonly order: VenueOrder
+  readonly asset: Assets.Asset
+  readonly px: bigint
+}
+
+/** Returns the resting order that is matched first on a side of an asset's own book. */
+const bestIn = (asset: Assets.Asset, side: MarketState["asks"]): Maker | undefined => {
+  const order = PriceTimeBook.best(side)
+  return order === undefined ? undefined : { order, asset, px: order.px }
+}
+
+/**
+ * Returns the resting order that is matched first against an order that buys or sells. An order to buy one side of an
+ * outcome at a price is also an order to sell the other side at the rest of the price. At one price, orders to sell
+ * come first.
+ */
+const bestMaker = (venue: Venue, asset: Assets.Asset, takerBuys: boolean): Maker | undefined => {
+  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
+  const primary = bestIn(asset, takerBuys ? market.asks : market.bids)
+  const other = dualSide(asset)
+  if (other === undefined) return primary
+  const dualMarket = PriceTimeBook.ensureMarket(venue.state, other.coin)
+  const met = bestIn(other, takerBuys ? dualMarket.bids : dualMarket.asks)
+  if (met === undefined) return primary
+  const dual = { ...met, px: wholeToken - met.px }
+  if (primary === undefined) return dual
+  return takerBuys ? (primary.px <= dual.px ? primary : dual) : primary.px > dual.px ? primary : dual
+}
+
 const fillableLots = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bigint =>
   maker.reduceOnly
     ? Assets.min(maker.sz, reducible(PriceTimeBook.ensureAccount(venue.state, maker.user), asset, maker))
@@ -736,21 +654,21 @@ const lacksMargin = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bool
 }
 
 /**
- * Returns the next resting order of a book side that can be filled. Ends the orders before it that cannot be filled.
+ * Returns the next resting order that can be filled. Ends the orders before it that cannot be filled.
  */
 const nextMaker = (
   venue: Venue,
-  asset: Assets.Asset,
-  side: PriceTimeBook.BookSide<VenueOrder>,
+  findBest: () => Maker | undefined,
   taker: VenueOrder | undefined,
   reaches: (px: bigint) => boolean
-): VenueOrder | undefined => {
+): Maker | undefined => {
   for (;;) {
-    const maker = PriceTimeBook.best(side)
+    const maker = findBest()
     if (maker === undefined || !reaches(maker.px)) return undefined
-    if (maker.user === taker?.user) endByVenue(venue, maker, "selfTradeCanceled")
-    else if (lacksMargin(venue, asset, maker)) endByVenue(venue, maker, "marginCanceled")
-    else if (fillableLots(venue, asset, maker) === 0n) endByVenue(venue, maker, "reduceOnlyCanceled")
+    const { asset, order } = maker
+    if (order.user === taker?.user) endByVenue(venue, order, "selfTradeCanceled")
+    else if (lacksMargin(venue, asset, order)) endByVenue(venue, order, "marginCanceled")
+    else if (fillableLots(venue, asset, order) === 0n) endByVenue(venue, order, "reduceOnlyCanceled")
     else return maker
   }
 }
@@ -780,17 +698,21 @@ const withMaker = (
   asset: Assets.Asset,
   market: MarketState,
   taker: VenueOrder,
-  maker: VenueOrder,
+  { asset: own, order: maker, px }: Maker,
   meeting: Meeting
 ): Filled => {
-  const sz = Assets.min(taker.sz, fillableLots(venue, asset, maker))
-  const terms = tradeTerms(venue, meeting, maker.px, sz)
+  const sz = Assets.min(taker.sz, fillableLots(venue, own, maker))
+  const made = tradeTerms(venue, meeting, px, sz)
+  const isDual = own !== asset
+  // two buyers pay for new tokens, which is not counted; the tokens of two sellers are redeemed
+  const terms = isDual ? { ...made, counted: taker.isBuy ? 0n : wholeToken * sz } : made
   reduce(venue, asset, taker, sz)
-  reduce(venue, asset, maker, sz)
+  reduce(venue, own, maker, sz)
+  if (isDual && own.kind === "spot") mint(venue, own, (taker.isBuy ? sz : -sz) * own.weiPerLot)
   settle(venue, asset, taker, terms, true)
-  settleMaker(venue, asset, maker, terms)
+  settleMaker(venue, own, maker, isDual ? { ...terms, px: maker.px } : terms)
   record(venue, asset, market, terms, taker.isBuy, taker.user, maker.user)
-  return { sz, paid: sz * maker.px }
+  return { sz, paid: sz * px }
 }
 
 const withQuote = (
@@ -818,7 +740,7 @@ const withQuote = (
  */
 export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = Margin.refreshed(venue, asset)
-  const side = taker.isBuy ? market.asks : market.bids
+  const findBest = () => bestMaker(venue, asset, taker.isBuy)
   const quotes = taker.isBuy ? market.quotes.asks : market.quotes.bids
   const reaches = (px: bigint) => taker.isBuy ? px <= taker.px : px >= taker.px
   let sz = 0n
@@ -827,7 +749,7 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
     const quote = Margin.firstQuote(quotes)
     // orders behind the best quote are not met yet, so none of them ends
     const isBefore = (px: bigint) => quote === undefined || (taker.isBuy ? px <= quote.px : px >= quote.px)
-    const maker = nextMaker(venue, asset, side, taker, (px) => reaches(px) && isBefore(px))
+    const maker = nextMaker(venue, findBest, taker, (px) => reaches(px) && isBefore(px))
     if (maker === undefined && (quote === undefined || !reaches(quote.px))) break
     const met = maker !== undefined
       ? withMaker(venue, asset, market, taker, maker, meeting)
@@ -843,10 +765,9 @@ export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeti
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
-  const { asks, bids } = ensureMarket(venue.state, asset.coin)
   const quotes = Margin.bestQuotes(venue, asset)
-  const bid = [PriceTimeBook.best(bids)?.px, quotes.bid].filter((px) => px !== undefined)
-  const ask = [PriceTimeBook.best(asks)?.px, quotes.ask].filter((px) => px !== undefined)
+  const bid = [bestMaker(venue, asset, false)?.px, quotes.bid].filter((px) => px !== undefined)
+  const ask = [bestMaker(venue, asset, true)?.px, quotes.ask].filter((px) => px !== undefined)
   return {
     ...(bid.length === 0 ? {} : { bid: bid.reduce(Assets.max) }),
     ...(ask.length === 0 ? {} : { ask: ask.reduce(Assets.min) })
@@ -881,11 +802,12 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
   if (Margin.isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
   Margin.refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
+  const findBest = () => bestIn(asset, side)
   for (;;) {
     const quote = Margin.firstQuote(quotes)
     const maker = quote === undefined
       ? undefined
-      : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
+      : nextMaker(venue, findBest, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)?.order
     if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
     quote.sz -= withHouse(venue, asset, market, maker, quote.sz)
   }
@@ -897,9 +819,9 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
  */
 export const passTrade = (venue: Venue, asset: Assets.Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
   const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
-  const side = takerBuys ? market.asks : market.bids
+  const findBest = () => bestIn(asset, takerBuys ? market.asks : market.bids)
   for (let left = sz; left > 0n;) {
-    const maker = nextMaker(venue, asset, side, undefined, (at) => takerBuys ? at < px : at > px)
+    const maker = nextMaker(venue, findBest, undefined, (at) => takerBuys ? at < px : at > px)?.order
     if (maker === undefined) return
     left -= withHouse(venue, asset, market, maker, left)
   }

@@ -8,6 +8,7 @@ import * as Decimals from "./Assets.ts"
 import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
+import { one as wholePrice } from "./Outcomes.ts"
 import { ensureAccount, ensureMarket, findAccount, makeOrder } from "./TradingState.ts"
 import type { TradingAccount, Trailing, Twap, VenueOrder } from "./TradingState.ts"
 import { emit, type Venue, zeroHash } from "./Venue.ts"
@@ -20,12 +21,19 @@ export interface OrderRefusal {
   readonly text: string
 }
 
+/** Returns whether an asset is the side of an outcome, whose price is below 1. */
+const isSide = (asset: Asset): boolean => asset.kind === "spot" && asset.side !== undefined
+
 /** An order's parameters in ticks and lots. */
 export interface OrderTerms {
   readonly px: bigint
   readonly sz: bigint
   readonly trigger?: VenueOrder["trigger"]
 }
+
+/** Returns whether the minimum value of an order is not reached. For an outcome, it is the value at the mark price. */
+const isTooSmall = (asset: Asset, mark: bigint, { px, sz }: VenueOrder): boolean =>
+  (isSide(asset) ? mark : px) * sz < minimumValue(asset)
 
 /** Returns the minimum value of an order, ten dollars, in ticks times lots. */
 const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
@@ -44,7 +52,7 @@ export const readTerms = (
   isPositionTpsl: boolean
 ): OrderTerms | OrderRefusal => {
   const px = readPx(asset, p)
-  if (px === "invalid") return { text: Words.invalidPrice }
+  if (px === "invalid" || px !== "tick" && isSide(asset) && px >= wholePrice) return { text: Words.invalidPrice }
   if (px === "tick") return { text: Words.tick(asset), status: "tickRejected" }
   const sz = Decimals.parseDecimal(s, asset.szDecimals)
   if (sz === undefined) return { text: Words.invalidSize }
@@ -88,13 +96,13 @@ export const findRefusal = (
   }
   const reducible = order.reduceOnly ? Matching.reducible(account, asset, order) : undefined
   // the minimum value does not apply to reduce-only orders, or to take-profit and stop-loss orders of a whole position
-  if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
+  if (isTooSmall(asset, mark, order) && !order.isPositionTpsl && reducible === undefined) {
     return {
       text: asset.kind === "spot" ? Words.minimumSpotNotional(asset, asset.quote.name) : Words.minimumNotional(asset),
       status: "minTradeNtlRejected"
     }
   }
-  if (isOutOfBand(order.px, mark)) return { text: Words.priceBand, status: "oracleRejected" }
+  if (!isSide(asset) && isOutOfBand(order.px, mark)) return { text: Words.priceBand, status: "oracleRejected" }
   if (account.open.size >= openOrderCap(account)) {
     return { text: Words.tooManyOpenOrders(asset), status: "tooManyOpenOrdersRejected" }
   }
@@ -787,7 +795,7 @@ export const executeDue = (venue: Venue, account: TradingAccount): void => {
 
 /** Encodes a TWAP order for queries and streams. */
 export const printTwap = (venue: Venue, twap: Twap) => {
-  const asset = twapAsset(venue, twap)
+  const asset = Decimals.findDecimals(venue.listing, twap.coin)
   const decimals = asset === undefined ? 0 : asset.pxDecimals + asset.szDecimals
   return {
     coin: twap.coin,

@@ -16,7 +16,8 @@ import * as Random from "../Seed.ts"
 import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
 import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
-import { discardPrices, never } from "./Margin.ts"
+import { discardPrices, never, shareQuotes } from "./Margin.ts"
+import { firstSide, list, withOutcomes } from "./Outcomes.ts"
 import { ensureAccount, ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import { emit, nextHash, type PricePath, type Venue, type VenueEvent } from "./Venue.ts"
@@ -355,6 +356,7 @@ export const giveBook = (
       }
       market.quotes = { second: never, bids, asks }
     }
+    shareQuotes(venue, asset)
     emit(venue, { kind: "book", coin })
   })
 
@@ -395,12 +397,13 @@ export const make = (
   const { path: base } = venue
   let played: PlayedCoins = new Map()
   let ahead = 0
+  venue.path = withOutcomes(base)
   // a test's clock can stand between two milliseconds
   const nowAt = (clock: number): number => Math.floor(stoppedAt ?? clock) + ahead
   const now = Effect.map(Clock.currentTimeMillis, nowAt)
   const setPlayed = (coins: PlayedCoins): void => {
     played = coins
-    venue.path = playedPath(base, coins)
+    venue.path = withOutcomes(playedPath(base, coins), coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
     for (const market of venue.state.markets.values()) {
       discardPrices(market)
@@ -414,10 +417,12 @@ export const make = (
     for (const follower of followers) follower(events, venue)
   }
   const flush = Effect.sync(deliver)
-  const current = Effect.gen(function*() {
+  const passed = Effect.gen(function*() {
     Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
   })
+  /** Lists the outcomes only once time has passed, because no account can trade those that begin and end before. */
+  const current = Effect.tap(passed, (venue) => Effect.sync(() => list(venue)))
   /** Advances the venue to the current time and runs `set`. Registers the account of `user` on first use. */
   const change = (user: Address, set: (venue: Venue) => Result.Result<void, Advance.InvalidHolding>) =>
     current.pipe(
@@ -431,6 +436,7 @@ export const make = (
      */
     at: (info: InfoState, now: number): Venue => {
       Advance.to(venue, info, now)
+      list(venue)
       return venue
     },
     /** Advances the venue to the current time, and delivers the venue's events to the followers. */
@@ -486,7 +492,7 @@ export const make = (
     depositSpot: (user: Address, token: number, amount: string) =>
       change(user, (venue) => {
         const known = venue.listing.tokens.get(token)
-        return known === undefined
+        return known === undefined || token >= firstSide
           ? Advance.invalid("token", `The sandbox lists no token ${token}`)
           : Result.map(
             parseAmount(amount, known.weiDecimals),
@@ -550,10 +556,11 @@ export const make = (
     advance: Effect.fnUntraced(function*(milliseconds: number) {
       for (let left = milliseconds; left > 0; left -= stretch) {
         ahead += Math.min(left, stretch)
-        yield* current
+        yield* passed
         yield* flush
         yield* Effect.yieldNow
       }
+      yield* current
     }),
     /** Returns a copy of the trading state. */
     snapshot: Effect.sync((): TradingSnapshot => ({ state: structuredClone(venue.state), played, ahead })),

@@ -12,6 +12,7 @@ import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { usdc, weiPerUsd } from "./Assets.ts"
+import type { DeployedOutcome } from "./Outcomes.ts"
 
 /** The members of an order that a book uses. */
 export interface Resting {
@@ -352,6 +353,8 @@ export class TradingAccount {
   subAccount: { readonly master: Address; readonly name: string } | undefined = undefined
   /** Pending withdrawals from staking to spot: the amount in wei of HYPE, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }> = []
+  /** The newest outcomes whose tokens the account had when they were settled. */
+  settledOutcomes: ReadonlyArray<number> = []
   /** Supplied amounts for lending, in wei of each token. */
   readonly supplied = new Map<number, bigint>()
   /** The account that is linked to this one for staking, and whether both accounts have accepted the link. */
@@ -491,6 +494,10 @@ export class TradingState {
   readonly netDeposits = new Map<string, bigint>()
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
   readonly deposited = new Map<number, bigint>()
+  /** The outcomes that accounts have deployed, by number. */
+  readonly deployedOutcomes = new Map<number, DeployedOutcome>()
+  /** The accounts that can or could deploy outcomes, by the name of their venue. */
+  readonly outcomeDeployers = new Map<string, { readonly user: Address; readonly since: number; isActive: boolean }>()
 
   constructor(now: number) {
     this.now = now

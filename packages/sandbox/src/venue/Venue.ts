@@ -5,6 +5,7 @@ import type { AssetContext, Trade } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { priceAt } from "./CandleBars.ts"
+import * as Outcomes from "./Outcomes.ts"
 import * as TradingState_ from "./TradingState.ts"
 import type { InfoState } from "./VenueState.ts"
 
@@ -85,6 +86,7 @@ export interface Venue {
   readonly followed: Map<string, FollowedContext>
   /** How often the book of each coin changed other than with the time. */
   readonly bookChanges: Map<string, number>
+  outcomes: Outcomes.ListedOutcomes
   /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is being executed. */
@@ -99,11 +101,12 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   seed,
   house: Random.hex(seed, "house", 40),
   state: new TradingState_.TradingState(now),
-  path: seededPath(seed),
+  path: Outcomes.withOutcomes(seededPath(seed)),
   info,
   listing: Assets.listingAt(info, now),
   followed: new Map(),
   bookChanges: new Map(),
+  outcomes: Outcomes.unlisted,
   events: undefined,
   hash: zeroHash,
   rejectsOrder: () => false

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { SandboxState } from "../SandboxState.ts"
 import { bars } from "./CandleBars.ts"
+import * as Outcomes from "./Outcomes.ts"
 
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
@@ -16,16 +17,18 @@ const make = Effect.gen(function*() {
    * Returns the market of a coin, and the numbers of the bars that have closed since the coin was listed, as a range.
    */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
-    const { markets } = yield* Ref.get(info.state)
-    const market = markets.get(coin)
+    const state = yield* Ref.get(info.state)
     const now = yield* trading.now
-    const closed = barAt(interval, now) - 1
+    const venue = trading.at(state, now)
+    const market = state.markets.get(coin) ?? Outcomes.findMarket(venue, coin)
+    const endsAt = market?.outcome?.endsAt ?? now
+    const closed = endsAt < now ? barAt(interval, endsAt - 1) : barAt(interval, now) - 1
     const first = market === undefined ? closed + 1 : barAt(interval, market.listedAt)
-    return { market, known: first > closed ? [] : [{ from: first, to: closed }] }
+    return { market, venue, known: first > closed ? [] : [{ from: first, to: closed }] }
   })
 
   const read: Source["read"] = Effect.fnUntraced(function*(series, range) {
-    const { known, market } = yield* findMarket(series)
+    const { known, market, venue } = yield* findMarket(series)
     const { interval } = series
     const held = rangesWithin(known, range)
     const found = held.flatMap(({ from, to }) =>
@@ -34,7 +37,11 @@ const make = Effect.gen(function*() {
           (start) => {
             const end = Math.min(to, start + retainedBars - 1)
             const window = { ...series, startTime: openTime(interval, start), endTime: openTime(interval, end) }
-            return market === undefined ? [] : bars(seed, market, window, openTime(interval, end + 1))
+            if (market === undefined) return []
+            const closed = openTime(interval, end + 1)
+            return market.outcome === undefined
+              ? bars(seed, market, window, closed)
+              : Outcomes.bars(venue, market, window, closed)
           }
         )
     )
@@ -45,8 +52,12 @@ const make = Effect.gen(function*() {
     read,
     known: (series, range) => Effect.map(findMarket(series), ({ known }) => rangesWithin(known, range)),
     list: Effect.fnUntraced(function*(after) {
-      const { markets } = yield* Ref.get(info.state)
-      const all = [...markets.keys()].flatMap((coin) => CandleInterval.literals.map((interval) => ({ coin, interval })))
+      const state = yield* Ref.get(info.state)
+      const { outcomes } = trading.at(state, yield* trading.now)
+      const sides = [...outcomes.active.values()].flatMap((outcome) => outcome.sides)
+      const all = [...state.markets.keys(), ...sides.map(({ coin }) => coin)].flatMap((coin) =>
+        CandleInterval.literals.map((interval) => ({ coin, interval }))
+      )
       const found = yield* Effect.forEach(
         page(all, after),
         (series) =>

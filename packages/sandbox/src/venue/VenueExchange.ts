@@ -26,6 +26,7 @@ import { actor, done, refuse, toVenueTime } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, ActionResponse, Handler } from "./AccountActions.ts"
 import { printUsd } from "./Assets.ts"
 import * as Orders from "./Orders.ts"
+import * as OutcomeActions from "./OutcomeActions.ts"
 import * as Reserves from "./Reserves.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import { findAccount } from "./TradingState.ts"
@@ -112,16 +113,6 @@ const isValidator = ({ identity, user }: ActionContext): boolean => identity.val
 const declined = [
   decline("perpDeploy", () => Words.notDeployer("perp")),
   decline("spotDeploy", () => Words.notDeployer("spot")),
-  decline("outcomeDeploy", () => Words.notOutcomeDeployer),
-  decline(
-    "activateOutcomeDeployer",
-    (_, action) => "activate" in action ? Words.insufficientStake : Words.notOutcomeDeployer
-  ),
-  // no outcome can be traded
-  decline(
-    "userOutcome",
-    (_, action) => "splitOutcome" in action || "mergeOutcome" in action ? Words.invalidOutcome : Words.invalidQuestion
-  ),
   decline("finalizeEvmContract", () => Words.noEvmContract),
   decline("authorizeAqav2Role", () => Words.insufficientStake),
   decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal),
@@ -184,6 +175,9 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("sendToEvmWithData", Transfers.sendToEvm),
   play("borrowLend", Reserves.borrowLend),
   play("gossipPriorityBid", Reserves.bid),
+  play("userOutcome", OutcomeActions.userOutcome),
+  play("activateOutcomeDeployer", OutcomeActions.activate),
+  play("outcomeDeploy", OutcomeActions.deploy),
   ...declined
 ])
 

@@ -10,6 +10,8 @@ import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { type CandleMarket, findMarket } from "./Assets.ts"
+import { deployerLimits } from "./OutcomeActions.ts"
+import * as Outcomes from "./Outcomes.ts"
 import * as Reserves from "./Reserves.ts"
 import { findAccount } from "./TradingState.ts"
 import { vaultDetails, vaultSummaries } from "./Transfers.ts"
@@ -22,12 +24,12 @@ const typed = {
   ...VenueAccounts.tradingAnswers,
   spotMeta: VenueState.on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
   candleSnapshot: VenueState.on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
-    const market = findMarket(markets, window.coin)
+    const market = findMarket(markets, window.coin) ?? Outcomes.findMarket(trading, window.coin)
     return market === undefined ? undefined : AccountReads.bars(trading, market, window, now)
   }),
   meta: VenueState.on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
   allPerpMetas: VenueState.on(infoOperations.allPerpMetas, VenueMarkets.allMetas),
-  outcomeMeta: VenueState.on(infoOperations.outcomeMeta, ({ outcomeMeta }) => outcomeMeta),
+  outcomeMeta: VenueState.on(infoOperations.outcomeMeta, ({ trading }) => Outcomes.meta(trading)),
   metaAndAssetCtxs: VenueState.on(
     infoOperations.metaAndAssetCtxs,
     (view, { dex }) => VenueMarkets.metaAndContexts(view, dex ?? "")
@@ -68,13 +70,13 @@ const answers = {
   vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
   allBorrowLendReserveStates: ({ trading }: VenueState.InfoView) => Reserves.lendingReserves(trading.state),
   gossipPriorityAuctionStatus: Reserves.gossipAuctions,
+  outcomeTemplates: () => Outcomes.templates,
   maxMarketOrderNtls: () => VenueMarkets.marketOrderLimits,
   spotPairDeployAuctionStatus: Reserves.spotDeployAuction,
   usdcRouting: () => ({ depositRoute: "bridge", withdrawalRoute: "bridge" }),
   // these lists are empty, because the sandbox plays nothing that would be in them
   gossipRootIps: nothing,
   liquidatable: nothing,
-  outcomeTemplates: nothing,
   perpCategories: nothing,
   perpConciseAnnotations: nothing,
   validatorL1Votes: nothing
@@ -154,10 +156,9 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
     case "borrowLendReserveState":
       return Reserves.lendingReserve(listing.trading.state, read.token)
     case "outcomeDeployerLimits":
-      // no account deploys outcomes in the sandbox
-      return undefined
+      return deployerLimits(listing.trading, read.venue)
     case "settledOutcome":
-      return null
+      return Outcomes.settledOutcome(listing.trading, read.outcome)
     case "spotDeployState":
       return { states: [], gasAuction: Reserves.spotDeployAuction(listing) }
     case "tokenDetails":

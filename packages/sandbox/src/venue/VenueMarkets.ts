@@ -8,6 +8,7 @@ import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade, tradeCount } f
 import { marginTables } from "./ListedPerpetuals.ts"
 import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
+import * as Outcomes from "./Outcomes.ts"
 import type { Venue } from "./Venue.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
@@ -33,7 +34,9 @@ const dexes = (listing: Listing): ReadonlyArray<string> =>
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) => {
-  const { before, lots: generated, price } = dayStatistics(seed, market, now)
+  const { before, lots: generated, price } = market.outcome === undefined
+    ? dayStatistics(seed, market, now)
+    : Outcomes.statistics(trading, market, now)
   const lots = generated + MarketReads.tradedLots(trading, market.coin, now)
   const asset = trading.listing.byCoin.get(market.coin)
   const printed = asset === undefined
@@ -163,6 +166,10 @@ export const predictedFundings = (listing: Listing) =>
     fundingIntervalHours: 1
   }]]])
 
+/** Returns the sides of the listed outcomes. */
+const outcomeSides = ({ now, trading }: InfoView): ReadonlyArray<Assets.SpotPair> =>
+  [...trading.outcomes.active.values()].flatMap(({ createdAt, sides }) => createdAt <= now ? sides : [])
+
 /** Returns how much of a token the venue's accounts have brought in. */
 const printSupply = ({ trading }: InfoView, token: Pick<SpotToken, "index" | "weiDecimals"> | undefined): string =>
   token === undefined
@@ -206,7 +213,7 @@ export const tokenDetails = (view: InfoView, tokenId: string) => {
 
 /**
  * Returns the response to the query `spotMetaAndAssetCtxs`: all spot pairs, and prices for the pairs that trade in the
- * sandbox.
+ * sandbox. The sides of outcomes follow them.
  *
  * The sequence of pair indexes has gaps. Libraries use a pair's index as its position in the second list (the prices),
  * so this list also has an entry for each missing index. Every entry contains its coin.
@@ -219,6 +226,10 @@ export const spotMetaAndContexts = (listing: InfoView) => {
     spotMeta.universe.map(({ index, tokens: [base] }) => [index, printSupply(listing, tokens.get(base))])
   )
   const last = spotMeta.universe.reduce((highest, { index }) => Math.max(highest, index), -1)
+  const sides = outcomeSides(listing).flatMap(({ base, coin, market }) => {
+    const supply = printSupply(listing, base)
+    return [{ ...context(listing, market), circulatingSupply: supply, coin, totalSupply: supply }]
+  })
   return [
     spotMeta,
     Array.from({ length: last + 1 }, (_, index) => {
@@ -231,7 +242,7 @@ export const spotMetaAndContexts = (listing: InfoView) => {
         coin,
         totalSupply: supply
       }
-    })
+    }).concat(sides)
   ]
 }
 
@@ -289,29 +300,31 @@ export const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> 
 export const marketOrderLimits = [[1, "500000.0"], [10, "2000000.0"], [20, "5000000.0"], [25, "30000000.0"]] as const
 
 /**
- * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
+ * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs and
+ * the sides of outcomes.
  */
-export const allMids = (view: InfoView, dex: string) =>
-  Object.fromEntries(
-    listedIn(view).filter((market) => isTraded(market) && (Assets.coinDex(market.coin) ?? "") === dex).map((market) => {
-      const asset = view.trading.listing.byCoin.get(market.coin)
-      return [
-        market.coin,
-        asset === undefined
-          ? Assets.printPrice(market, dayStatistics(view.seed, market, view.now).price)
-          : MarketReads.mid(view.trading, asset)
-      ]
-    })
-  )
+export const allMids = (view: InfoView, dex: string): { readonly [coin: string]: string } => {
+  const own = listedIn(view).filter((market) => isTraded(market) && (Assets.coinDex(market.coin) ?? "") === dex)
+  const sides = dex === "" ? outcomeSides(view) : []
+  return Object.fromEntries([...own, ...sides.map(({ market }) => market)].map((market): [string, string] => {
+    const asset = view.trading.listing.byCoin.get(market.coin)
+    return [
+      market.coin,
+      asset === undefined
+        ? Assets.printPrice(market, dayStatistics(view.seed, market, view.now).price)
+        : MarketReads.mid(view.trading, asset)
+    ]
+  }))
+}
 
 /**
  * Returns the response to the query `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the
  * sandbox.
  */
 export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
-  const market = Assets.findMarket(markets, coin)
-  if (market === undefined || market.listedAt >= now) return null
   const asset = trading.listing.byCoin.get(coin)
+  const market = Assets.findMarket(markets, coin) ?? asset?.market
+  if (market === undefined || market.outcome === undefined && market.listedAt >= now) return null
   const { ask, bid } = asset === undefined || by === undefined ? {} : bestPrices(trading, asset)
   return {
     coin,
@@ -356,10 +369,11 @@ const printTrade = (
  * candles.
  */
 export const recentTrades = (view: InfoView, coin: string) => {
-  const market = Assets.findMarket(view.markets, coin)
+  const market = Assets.findMarket(view.markets, coin) ?? Outcomes.findMarket(view.trading, coin)
   if (market === undefined) return undefined
+  const until = Math.min(view.now, market.outcome?.endsAt ?? view.now)
   const isFollowed = view.trading.followed.has(coin)
-  const made = isFollowed ? [] : tape(view.seed, market, view.now, listedTrades).filter(({ lots }) => lots > 0)
+  const made = isFollowed ? [] : tape(view.seed, market, until, listedTrades).filter(({ lots }) => lots > 0)
     .map((trade) => printTrade(view, market, trade))
   const traded = MarketReads.tradeRows(view.trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)

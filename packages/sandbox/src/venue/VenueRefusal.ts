@@ -232,6 +232,20 @@ export const noEvmContract = "Error deploying spot: Pending EVM contract missing
 export const invalidOutcome = "Invalid outcome"
 export const invalidQuestion = "Invalid question"
 export const notOutcomeDeployer = "Error deploying outcome: not an outcome deployer"
+/** The venue's documentation contains this text. */
+export const deployerFeeScale = "Deployer fee scale cannot be negative or greater than 10."
+// The texts of the other refusals of deployers are Trigate's own, because the venue's texts are not known.
+export const deployerExists = "Error deploying outcome: already an outcome deployer"
+export const deployerAbstraction = "Error deploying outcome: deployers must use the standard abstraction"
+export const venueName = "Error deploying outcome: invalid venue name"
+export const deployedTooBriefly = "Error deploying outcome: deployed less than 183 days ago"
+export const hasOutcomes = "Error deploying outcome: the deployer has active outcomes"
+export const unknownTemplate = (id: string): string => `Error deploying outcome: unknown template ${id}`
+export const templateValues = "Error deploying outcome: the values do not fit the template"
+export const tooManyOutcomes = "Error deploying outcome: too many outcomes"
+export const invalidSettlement = "Error deploying outcome: invalid settlement"
+export const unplayedDeployment = (operation: string): string =>
+  `Error deploying outcome: the sandbox does not support ${operation}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const notDeployer = (of: string): string => `Error deploying ${of}: not a deployer`
 /** Refusal with Trigate's own text, because the venue's text is not known. */

@@ -4,7 +4,7 @@
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
-import type { OutcomeMeta, SpotMeta } from "@trigate/domain/info/Market"
+import type { SpotMeta } from "@trigate/domain/info/Market"
 import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
@@ -238,8 +238,6 @@ export interface InfoState {
   readonly spotMeta: SpotMeta
   /** Coins with candles, by name. */
   readonly markets: ReadonlyMap<string, CandleMarket>
-  /** The outcomes that `outcomeMeta` returns. They cannot be traded. */
-  readonly outcomeMeta: OutcomeMeta
 }
 
 /** The data that a query reads, and the time of the query. */
