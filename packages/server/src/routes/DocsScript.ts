@@ -122,7 +122,7 @@ const sample = (form) => {
     method,
     url: urlFor(form),
     events: kind === "events",
-    keyed: document.body.dataset.keys === "yes" || key.value !== "",
+    keyed: document.querySelector("main").dataset.keys === "yes" || key.value !== "",
     ...(kind === "socket" ? { message: field.value } : field === null ? {} : { body: field.value })
   });
   form.querySelector("[data-copy]").textContent = "Copy";
