@@ -472,8 +472,6 @@ export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
     escapeHtml(info.title)
   }: API reference</title><link rel="icon" href="${icon}"><style>${style}</style></head><body data-base="${
     escapeHtml(facts.prefix)
-  }" data-keys="${
-    facts.keys ? "yes" : "no"
   }"><nav aria-label="Operations and types"><strong><img src="${icon}" alt="">${
     escapeHtml(info.title)
   }</strong><label>Search <kbd>/</kbd><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="cancel, /exchange, OutcomeUnknown"></label><p id="found" role="status"></p>${
