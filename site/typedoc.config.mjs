@@ -1,37 +1,19 @@
 /**
- * The API reference: a page for each module that a program may import, from its docstrings.
+ * The pages of the library: one for each module that a program may import, from its docstrings.
  *
  * The modules are those that the packages export; `internal` and the barrels are left out.
  */
-import * as fs from "node:fs"
 import * as path from "node:path"
+import { libraries, modulesOf } from "./library.mjs"
 
 const root = path.resolve(import.meta.dirname, "..")
 
-/** Packages that programs import. The others are programs, or what tests share. */
-const libraries = [
-  "domain",
-  "signing",
-  "upstream",
-  "archive",
-  "trading",
-  "tokens",
-  "layer2",
-  "callers",
-  "api",
-  "client",
-  "sandbox",
-  "simulation",
-  "server"
-]
-
 export default {
-  name: "Trigate API",
+  name: "Trigate library",
   plugin: [path.join(import.meta.dirname, "modules.mjs")],
-  entryPoints: fs.globSync(`packages/{${libraries.join()}}/src/**/*.ts`, { cwd: root })
-    .filter((file) => !/\/internal\/|\/index\.ts$|\.d\.ts$/u.test(file))
-    .map((file) => path.join(root, file))
-    .toSorted(),
+  entryPoints: libraries.flatMap((name) =>
+    modulesOf(name).map((file) => path.join(root, "packages", name, "src", file))
+  ),
   tsconfig: path.join(import.meta.dirname, "tsconfig.reference.json"),
   basePath: path.join(root, "packages"),
   displayBasePath: path.join(root, "packages"),

@@ -8,18 +8,30 @@ import * as path from "node:path"
 import type { DefaultTheme } from "vitepress"
 import { defineConfig } from "vitepress"
 import { slugOf } from "../../scripts/headings.ts"
+import { libraries } from "../library.mjs"
 
 const root = path.resolve(import.meta.dirname, "../..")
 const repository = "https://github.com/trigate/trigate/blob/main"
 
 /** The pages, as paths in the repository. */
 const pages = new Set(
-  fs.globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md", "site/home.md"], { cwd: root })
+  fs.globSync([
+    "*.md",
+    "docs/**/*.md",
+    "packages/*/README.md",
+    "examples/*/README.md",
+    "site/home.md",
+    "site/library/*.md"
+  ], { cwd: root })
 )
 
 /** The file of a page in the site: a folder is the page of its README, and the root has a page of its own. */
 const placed = (page: string): string =>
-  page === "site/home.md" ? "index.md" : page === "README.md" ? "about.md" : page.replace(/README\.md$/u, "index.md")
+  page === "site/home.md"
+    ? "index.md"
+    : page === "README.md"
+    ? "about.md"
+    : page.replace(/^site\//u, "").replace(/README\.md$/u, "index.md")
 
 /** The address of a page. */
 const addressOf = (page: string): string => `/${placed(page).replace(/(?:index)?\.md$/u, "")}`
@@ -49,6 +61,11 @@ const sections = fs.readFileSync(path.join(root, "docs/README.md"), "utf8").spli
   }
 )
 
+/** The console's mark. */
+const mark = `data:image/svg+xml;base64,${
+  fs.readFileSync(path.join(root, "packages/console/src/public/icon.svg")).toString("base64")
+}`
+
 /** What a page would load from somewhere else. */
 const foreign = /<(?:script|link|img|source|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?\/\/|url\(["']?(?:https?:)?\/\//u
 
@@ -60,13 +77,16 @@ export default defineConfig({
   srcExclude: [
     "{.*,benchmarks,deploy,node_modules,scripts,test}/**",
     "site/{.*,node_modules}/**",
+    "site/library/packages.md",
     "packages/*/*/**",
     "packages/*/CHANGELOG.md",
     "examples/*/*/**"
   ],
   rewrites: placed,
   cleanUrls: true,
-  head: [["link", { rel: "icon", href: "data:," }]],
+  head: [["link", { rel: "icon", href: mark }]],
+  // the pages of typedoc are written after those of this site
+  ignoreDeadLinks: [/^\/reference\//u],
   vite: {
     plugins: [{
       // the pages lie outside of the folder in which Vue is installed; what renders them lies in it
@@ -82,14 +102,22 @@ export default defineConfig({
     if (asking.length > 0) throw new Error(`These files ask somebody else: ${asking.join(", ")}`)
   },
   themeConfig: {
+    logo: { src: mark, alt: "" },
     nav: [
+      { text: "Start", link: "/docs/tutorial" },
       { text: "Guides", link: "/docs/#guides" },
-      { text: "Documents", link: "/docs/" },
-      { text: "API reference", link: "/reference/index.html", target: "_self" },
-      { text: "Settings", link: "/docs/configuration" },
+      { text: "Reference", link: "/docs/#reference" },
+      { text: "Library", link: "/library/" },
       { text: "GitHub", link: "https://github.com/trigate/trigate" }
     ],
-    sidebar: [{ text: "Trigate", link: "/about" }, { text: "Where do I find …", link: "/docs/" }, ...sections],
+    sidebar: {
+      "/library/": [{
+        text: "Library",
+        link: "/library/",
+        items: libraries.map((name) => ({ text: `@trigate/${name}`, link: `/library/${name}` }))
+      }],
+      "/": sections
+    },
     outline: [2, 3],
     search: { provider: "local" }
   },

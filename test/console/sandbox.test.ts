@@ -484,21 +484,6 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           page.locator("form[data-path]").evaluateAll((found) => found.map((form) => form.parentElement?.id ?? ""))
         )
         assert.strictEqual(forms.length, contract.split(`"operationId":`).length - 1)
-        for (const id of sample("routes of the reference", forms, 6)) {
-          yield* Effect.promise(() =>
-            page.evaluate((hash) => {
-              location.hash = hash
-            }, id)
-          )
-          const operation = page.locator(`[id="${id}"]`)
-          const button = operation.getByRole("button", { name: /^(?:Send|Open)$/u })
-          yield* Effect.promise(() => button.click())
-          const state = operation.locator("output strong")
-          yield* Effect.promise(() => state.waitFor())
-          assert.match(yield* Effect.promise(() => state.innerText()), expectedStates[id] ?? /^(?:200 OK|open$)/u, id)
-          const running = operation.getByRole("button", { name: /^(?:Stop|Close)$/u })
-          if (yield* Effect.promise(() => running.isVisible())) yield* Effect.promise(() => running.click())
-        }
         // a search leads to an operation, whose samples run as they are copied
         yield* Effect.promise(() => page.keyboard.press("/"))
         yield* Effect.promise(() => page.keyboard.type("relay signed"))
@@ -526,6 +511,21 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
           /^200 .*"ok"/u
         )
         assert.include(yield* copied("Python", "order: Place orders"), `"b": True,`)
+        for (const id of sample("routes of the reference", forms, 6)) {
+          yield* Effect.promise(() =>
+            page.evaluate((hash) => {
+              location.hash = hash
+            }, id)
+          )
+          const operation = page.locator(`[id="${id}"]`)
+          const button = operation.getByRole("button", { name: /^(?:Send|Open)$/u })
+          yield* Effect.promise(() => button.click())
+          const state = operation.locator("output strong")
+          yield* Effect.promise(() => state.waitFor())
+          assert.match(yield* Effect.promise(() => state.innerText()), expectedStates[id] ?? /^(?:200 OK|open$)/u, id)
+          const running = operation.getByRole("button", { name: /^(?:Stop|Close)$/u })
+          if (yield* Effect.promise(() => running.isVisible())) yield* Effect.promise(() => running.click())
+        }
         yield* wear(browser, { colorScheme: "dark", width: 390 })
         assert.isTrue(yield* isAsWideAsTheWindow(browser))
         // axe takes seconds for the whole page

@@ -155,9 +155,12 @@ describe.runIf(canOpen)("the Trade view of a sandbox", () => {
         yield* Effect.promise(() => page.getByText("Faults of the venue: off").click())
         yield* Effect.promise(() => page.getByLabel(/^Actions whose reply is lost/u).fill("1"))
         yield* shows(browser, "Actions whose reply is lost: 100 %")
-        yield* order(browser, "Buy", "market", "0.03")
-        yield* shows(browser, "Outcome unknown: the order was sent, and the response was lost.")
-        yield* shows(browser, /^Resend the identical bytes/u)
+        // at the same time, because the outcome replaces these texts
+        yield* Effect.all([
+          shows(browser, "Outcome unknown: the order was sent, and the response was lost."),
+          shows(browser, /^Resend the identical bytes/u),
+          order(browser, "Buy", "market", "0.03")
+        ], { concurrency: "unbounded" })
         yield* Effect.promise(() => page.getByText(/^Client order ID 0x[0-9a-f]{32}/u).waitFor())
         yield* Effect.promise(() => page.getByRole("link", { name: "When the outcome is unknown" }).waitFor())
         yield* shows(browser, /^Known after [\d.]+ s\. Order \d+ is filled: 0\.03 at [\d.\u202f]+\.$/u)

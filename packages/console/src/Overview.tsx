@@ -219,13 +219,13 @@ interface Line {
   readonly isShown?: (last: HistorySample) => boolean
 }
 
-const latency = (seconds: number): string => seconds === 0 ? "–" : Table.duration(seconds)
+const formatLatency = (seconds: number): string => seconds === 0 ? "–" : Table.duration(seconds)
 
 const lines: ReadonlyArray<Line> = [
   { title: "Requests", value: rate("requests"), format: samplesPerSecond },
   { title: "Failed requests", value: rate("failed"), format: samplesPerSecond },
-  { title: "Latency, p50", value: ([, { p50 = 0 }]) => p50, format: latency },
-  { title: "Latency, p99", value: ([, { p99 = 0 }]) => p99, format: latency },
+  { title: "Latency, p50", value: ([, { p50 = 0 }]) => p50, format: formatLatency },
+  { title: "Latency, p99", value: ([, { p99 = 0 }]) => p99, format: formatLatency },
   { title: "Weight saved", value: savedWeight, format: Table.count, isSum: true },
   { title: "Reads from cache", value: cachedShare, format: Table.percent },
   {

@@ -9,9 +9,9 @@
  */
 import * as Schema from "effect/Schema"
 import { Address, Data, Millis, Natural64, Uint64 } from "../encoding/Encoding.ts"
-import { Cloid } from "../info/Account.ts"
 import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
 import type { ActionType } from "./Action.ts"
+import { Cloid } from "./ActionOutcome.ts"
 
 /** A decimal number as text: a price, a size or an amount. The venue does not accept a JSON number instead. */
 export const Decimal = Schema.String.check(

@@ -5,11 +5,6 @@ import { DecimalString } from "../candles/Candle.ts"
 import { Address, Hash, Millis, nullish, openStruct } from "../encoding/Encoding.ts"
 import { Side } from "./Market.ts"
 
-/** The client order ID: 16 bytes in 0x hex. */
-export const Cloid = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u, {
-  expected: "16 bytes in 0x hex"
-})).annotate({ identifier: "Cloid" })
-
 const order = {
   coin: Schema.String,
   side: Side,

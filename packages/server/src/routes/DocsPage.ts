@@ -470,17 +470,15 @@ export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
   ]
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${
     escapeHtml(info.title)
-  }: HTTP API</title><link rel="icon" href="${icon}"><style>${style}</style></head><body data-base="${
+  }: API reference</title><link rel="icon" href="${icon}"><style>${style}</style></head><body data-base="${
     escapeHtml(facts.prefix)
-  }" data-keys="${
-    facts.keys ? "yes" : "no"
   }"><nav aria-label="Operations and types"><strong><img src="${icon}" alt="">${
     escapeHtml(info.title)
   }</strong><label>Search <kbd>/</kbd><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="cancel, /exchange, OutcomeUnknown"></label><p id="found" role="status"></p>${
     navigation.join("")
-  }<a href="openapi.json">OpenAPI document</a></nav><main>${renderIntroduction(document, facts)}${
-    sections.join("")
-  }<h2 id="types">Types</h2>${types.join("")}</main><script>${script}</script></body></html>`
+  }<a href="openapi.json">OpenAPI document</a></nav><main data-keys="${facts.keys ? "yes" : "no"}">${
+    renderIntroduction(document, facts)
+  }${sections.join("")}<h2 id="types">Types</h2>${types.join("")}</main><script>${script}</script></body></html>`
 }
 
 /** The routes that the reference describes. */

@@ -122,7 +122,7 @@ const sample = (form) => {
     method,
     url: urlFor(form),
     events: kind === "events",
-    keyed: document.body.dataset.keys === "yes" || key.value !== "",
+    keyed: document.querySelector("main").dataset.keys === "yes" || key.value !== "",
     ...(kind === "socket" ? { message: field.value } : field === null ? {} : { body: field.value })
   });
   form.querySelector("[data-copy]").textContent = "Copy";
@@ -157,6 +157,7 @@ addEventListener("toggle", ({ target }) => {
 }, true);
 
 const search = document.getElementById("search");
+if (matchMedia("(max-width:56rem)").matches) for (const group of document.querySelectorAll("nav details")) group.open = false;
 const groups = [...document.querySelectorAll("nav details")].map((group) => ({
   group,
   wasOpen: group.open,
@@ -298,7 +299,7 @@ nav a b{flex:0 0 2.4rem;color:var(--accent);font-size:.72rem}nav a[aria-current]
 kbd{border:1px solid var(--line);border-radius:.25rem;padding:0 .35rem;font:.8rem ui-monospace,monospace;justify-self:start}
 nav label{display:block}nav input{display:block;margin-top:.2rem;width:100%}#found{margin:.3rem .4rem;color:var(--soft);min-height:1.3em}
 main{max-width:88rem;width:100%;margin:0 auto;padding:1.2rem}h1,h2{margin:1.6rem 0 .5rem;letter-spacing:-.01em}h1{margin-top:0}h3{margin:1rem 0 .3rem;font-size:1rem}
-main>p{max-width:48rem}details{margin:.4rem 0;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}details>*{margin-left:1rem;margin-right:1rem}
+main>p{max-width:48rem}main>form{max-width:34rem}details{margin:.4rem 0;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}details>*{margin-left:1rem;margin-right:1rem}
 summary{cursor:pointer;margin:0;padding:.5rem .8rem;overflow-wrap:anywhere}summary b{display:inline-block;min-width:3.4rem;color:var(--accent)}
 small{color:var(--soft)}.operation>p{max-width:56rem}.operation>details{margin:.25rem 1rem}.operation>:last-child{margin-bottom:1rem}
 code,pre,textarea{font:.85rem/1.5 ui-monospace,monospace}pre{overflow:auto;max-height:30rem;padding:.6rem;margin:.6rem 0;background:var(--back);border-radius:.4rem}
@@ -314,4 +315,4 @@ textarea{width:100%;font:.85rem/1.5 ui-monospace,monospace}button{cursor:pointer
 .bar button[aria-pressed=true]{background:var(--back);color:var(--text);font-weight:600}[data-copy]{margin-left:auto}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media(min-width:80rem){form:has(.sample){grid-template-columns:minmax(0,1fr) minmax(0,1fr)}}
-@media(max-width:56rem){body{display:block}nav{position:static;height:auto;max-height:60vh;border:0;border-bottom:1px solid var(--line)}main{padding:.8rem}}`
+@media(max-width:56rem){body{display:block}nav{position:static;height:auto;max-height:45vh;border:0;border-bottom:1px solid var(--line)}main{padding:.8rem}}`
