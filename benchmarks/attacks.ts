@@ -168,13 +168,16 @@ const streamAttacks = {
   gateway: [
     "ten variants of l2Book",
     "users joined and left",
+    "accounts streamed and left",
     "churn of markets",
     "reconnects",
     "catch-up, then leaving",
     "unknown coins",
     "streams of TON accounts that expand",
+    "60 streams of transactions at once",
     "filters of 1000 addresses",
     "24 000 small subscriptions",
+    "24 000 subscriptions to heads",
     "headers of 3 MiB",
     "an account with 6000 fills a second"
   ],

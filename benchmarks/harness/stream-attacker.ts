@@ -66,6 +66,27 @@ const bomb = (): string => {
 /** Init code that jumps to its own beginning, with all the gas of a block. */
 const loop = [{ data: "0x5b600056", gas: "0x1c9c380" }, "latest"]
 
+/** Makes 24 000 subscriptions to the chain: 20 on each of 50 sockets of 24 callers. */
+const subscribeFromMany = (params: (index: number) => ReadonlyArray<unknown>) => {
+  every(50, (caller) => {
+    if (caller >= 24) return
+    for (let socket = 0; socket < 50; socket++) {
+      open("/evm", `127.0.1.${caller + 1}`, (send) => {
+        for (let n = 0; n < 20; n++) {
+          send({ ...rpc("eth_subscribe", ...params(caller * 1000 + socket * 20 + n)), id: n })
+        }
+      })
+    }
+  })
+}
+
+/** Opens an event stream, and leaves it after some milliseconds. */
+const visit = (target: string, millis: number) => {
+  const request = http.get(url + target, { localAddress: alone, agent: false }, (response) => response.resume())
+  request.on("error", () => {})
+  setTimeout(() => request.destroy(), millis)
+}
+
 const attacks: { readonly [kind: string]: () => void } = {
   "ten variants of l2Book": () => {
     open("/ws", alone, (send) => variants.forEach((each) => send(subscribe(each))))
@@ -77,6 +98,12 @@ const attacks: { readonly [kind: string]: () => void } = {
         send(subscribe(subscription))
         send(subscribe(subscription, "unsubscribe"))
       }))
+  },
+  "accounts streamed and left": () => {
+    every(100, (n) => {
+      const subscription = encodeURIComponent(JSON.stringify({ type: "userFills", user: user(n % 40) }))
+      visit(`/streams?subscribe=${subscription}`, 80)
+    })
   },
   "churn of markets": () => {
     every(
@@ -114,6 +141,13 @@ const attacks: { readonly [kind: string]: () => void } = {
       http.get(target, { localAddress: alone, agent: false }, (response) => response.resume()).on("error", () => {})
     })
   },
+  "60 streams of transactions at once": () => {
+    every(2000, () => {
+      for (let n = 0; n < 60; n++) {
+        visit(`/api/v2/streams/transactions?address=0:${n.toString(16).padStart(64, "c")}&after=genesis`, 1500)
+      }
+    })
+  },
   "filters of 1000 addresses": () => {
     every(1000, (caller) => {
       if (caller >= 12) return
@@ -126,17 +160,13 @@ const attacks: { readonly [kind: string]: () => void } = {
     })
   },
   "24 000 small subscriptions": () => {
-    every(50, (caller) => {
-      if (caller >= 24) return
-      for (let socket = 0; socket < 50; socket++) {
-        open("/evm", `127.0.1.${caller + 1}`, (send) => {
-          for (let n = 0; n < 20; n++) {
-            const address = `0x${((caller * 1000 + socket * 20 + n) % 1000).toString(16).padStart(40, "0")}`
-            send({ ...rpc("eth_subscribe", "logs", { address }), id: n })
-          }
-        })
-      }
+    subscribeFromMany((index) => {
+      const address = `0x${(index % 1000).toString(16).padStart(40, "0")}`
+      return ["logs", { address }]
     })
+  },
+  "24 000 subscriptions to heads": () => {
+    subscribeFromMany(() => ["newHeads"])
   },
   "headers of 3 MiB": () => {
     open("/l2", alone, (send) => send(rpc("eth_subscribe", "newHeads")))

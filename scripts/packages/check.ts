@@ -4,6 +4,7 @@
  *
  * `npm run packages` runs it. Each step says what it found; the first that fails ends it.
  */
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as zlib from "node:zlib"
+import { publint } from "publint"
 import { read as readDocument } from "../../test/guides/blocks.ts"
 import type { Place } from "../../test/guides/run.ts"
 import { run as runDocument } from "../../test/guides/run.ts"
@@ -25,7 +27,6 @@ import { isProgram, libraries, manifestOf, modulesOf, published, root, versionOf
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "trigate-packages-"))
 const app = path.join(folder, "app")
 const modules = path.join(app, "node_modules")
-const at = (name: string): string => path.join(root, "node_modules/.bin", name)
 
 const quiet = ["--loglevel=error", "--no-audit", "--no-fund"]
 
@@ -183,12 +184,24 @@ const compile = Effect.gen(function*() {
   return `TypeScript ${versions.join(" and ")}, nodenext and bundler, without skipLibCheck`
 })
 
+/** Resolutions that cannot load packages without CommonJS. */
+const olderResolutions = new Set(["node10", "node16-cjs"])
+
+// in this process: each program would load the compiler again
 const lint = Effect.gen(function*() {
   for (const from of published.values()) {
-    yield* runBeside(at("publint"), ["--level", "suggestion", "--strict", path.join(from, "build")], root)
-  }
-  for (const [, from] of libraries) {
-    yield* runBeside(at("attw"), ["--profile", "esm-only", "--no-emoji", tarballOf(from)], root)
+    const bytes = new Uint8Array(fs.readFileSync(tarballOf(from)))
+    const { messages } = yield* Effect.promise(() =>
+      publint({ pack: { tarball: bytes.buffer }, level: "suggestion", strict: true })
+    )
+    equal(`what publint finds in ${from}`, messages, [])
+    const found = yield* Effect.promise(() => checkPackage(createPackageFromTarballData(bytes)))
+    const problems = found.types === false ? [] : found.problems
+    equal(
+      `what attw finds in ${from}`,
+      problems.filter((problem) => !("resolutionKind" in problem && olderResolutions.has(problem.resolutionKind))),
+      []
+    )
   }
   return "publint and attw find nothing"
 })

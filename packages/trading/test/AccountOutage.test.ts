@@ -140,8 +140,11 @@ const makeStore = (latency: Duration.Input = "1200 millis") => {
   }
 }
 
-/** A venue that sends the rows of `send` to each of its connections, and the newest rows so far as a snapshot. */
-const makeVenue = Effect.fnUntraced(function*(listed = Number.POSITIVE_INFINITY) {
+/**
+ * A venue that sends the rows of `send` to each of its connections, and the newest rows so far as a snapshot; the snapshots of
+ * fundings after some time.
+ */
+const makeVenue = Effect.fnUntraced(function*(listed = Number.POSITIVE_INFINITY, fundingsAfter: Duration.Input = 0) {
   const sent = new Map<string, Array<unknown>>()
   const live = yield* PubSub.unbounded<{ readonly key: string; readonly row: unknown }>()
   const refused = new Set<string>()
@@ -157,7 +160,12 @@ const makeVenue = Effect.fnUntraced(function*(listed = Number.POSITIVE_INFINITY)
   const venue = VenueSocket.makeSocket((subscription) => {
     const { declaration, key } = subscription
     const first = declaration.delivery === "snapshot"
-      ? Stream.fromEffect(Effect.sync(() => data(subscription, (sent.get(key) ?? []).slice(-listed), true)))
+      ? Stream.fromEffect(
+        Effect.delay(
+          Effect.sync(() => data(subscription, (sent.get(key) ?? []).slice(-listed), true)),
+          declaration.name === "userFundings" ? fundingsAfter : 0
+        )
+      )
       : Stream.empty
     const later = Stream.fromPubSub(live).pipe(
       Stream.filter((event) => event.key === key),
@@ -300,8 +308,8 @@ const pass = Effect.fnUntraced(function*(seconds: number) {
   for (let left = seconds * 1000; left > 0; left -= 1000) yield* TestClock.adjust(Math.min(left, 1000))
 })
 
-/** Queries of missed events that wait a minute for the rate limit, and return nothing. */
-const slowQueries = (asked: Array<unknown>): Streams.Queries => ({
+/** Queries of missed events that wait a minute for the rate limit by default, and return nothing. */
+const slowQueries = (asked: Array<unknown>, wait: Duration.Input = "60 seconds"): Streams.Queries => ({
   meta: () => Effect.never,
   outcomeMeta: () => Effect.never,
   perpDexs: () => Effect.never,
@@ -309,7 +317,7 @@ const slowQueries = (asked: Array<unknown>): Streams.Queries => ({
   spotMeta: () => Effect.never,
   relay: (call) =>
     Effect.as(
-      Effect.delay(Effect.sync(() => asked.push(call.operation.name)), "60 seconds"),
+      Effect.delay(Effect.sync(() => asked.push(call.operation.name)), wait),
       UpstreamResponse.make({
         upstream: "trading-api",
         status: 200,
@@ -626,4 +634,26 @@ describe("the replica that writes the log", () => {
         assert.deepStrictEqual([...new Set(asked)], ["historicalOrders"])
       }))
   }
+
+  it.effect("stops: the next one has the orders of an account before the venue has sent what comes after them", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore("20 millis")
+      const venue = yield* makeVenue(Number.POSITIVE_INFINITY, "8 seconds")
+      const scope = yield* Scope.make()
+      yield* Scope.provide(replica(store, venue, [configured]), scope)
+      const asked: Array<unknown> = []
+      const second = yield* replica(store, venue, [configured], {}, slowQueries(asked, "100 millis"))
+      const follower = follow(second, configured)
+      yield* pass(25)
+      yield* venue.send(configured)
+      yield* pass(5)
+      yield* Scope.close(scope, Exit.void)
+      yield* TestClock.adjust("800 millis")
+      const sent = yield* venue.send(configured)
+      yield* TestClock.adjust("600 millis")
+      yield* TestClock.adjust("600 millis")
+      assert.deepStrictEqual([asked, second.events.isRecording(configured)], [["historicalOrders"], false])
+      assert.deepStrictEqual([follower.received.fills.at(-1), follower.received.orders.at(-1)], [sent, sent])
+    }))
 })

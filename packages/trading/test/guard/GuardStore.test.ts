@@ -83,7 +83,7 @@ for (
   ] as const
 ) {
   describe.runIf(isInstalled)(`the store of guards in ${name}`, () => {
-    it.live("replaces a document only for who has read it", () =>
+    it.effect("replaces a document only for who has read it", () =>
       Effect.gen(function*() {
         const server = yield* make
         const [one, other] = [yield* connect(server), yield* connect(server)]

@@ -204,7 +204,7 @@ const grace = "10 seconds"
 const mostPending = 4096
 
 /** Number of deliveries of pending-transaction hashes after which other fibers run. */
-const sliceDeliveries = 1024
+const sliceDeliveries = 256
 
 const syncingEvery = 10 * second
 

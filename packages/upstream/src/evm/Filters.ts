@@ -228,7 +228,7 @@ const makeLogIndex = () => {
 }
 
 /** Number of connections that are flushed before other fibers run: each takes a system call. */
-const sliceFlushes = 256
+const sliceFlushes = 64
 
 /** Makes an empty set of subscriptions to the chain of an upstream. */
 export const makeTopics = (upstream: string) => {

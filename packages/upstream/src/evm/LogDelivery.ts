@@ -62,8 +62,11 @@ const mostBehind = HeadChain.most - 1024
  */
 const mostAlternatives = { addresses: 100, topics: 4 }
 
-/** Number of comparisons after which other fibers run, and the number that takes as long as a delivery. */
-const sliceWork = 4_096
+/**
+ * Number of comparisons after which other fibers run, and the number that takes as long as a delivery. The slices are
+ * short because Node accepts one connection in a turn of the event loop.
+ */
+const sliceWork = 1_024
 const deliveryWork = 4
 
 /** Maximum number of matching logs and subscriptions in memory. Beyond, they are sent before further logs are compared. */

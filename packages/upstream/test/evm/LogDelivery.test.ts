@@ -202,7 +202,7 @@ describe("the delivery of logs", () => {
         seen.add(flushes)
         return flushes === 1_000
       })
-      assert.includeMembers([...seen], [256, 512, 768])
+      assert.includeMembers([...seen], [64, 128, 960])
     }).pipe(Effect.scoped))
 
   it.effect("compares a log only with subscriptions that the index finds for it", () =>

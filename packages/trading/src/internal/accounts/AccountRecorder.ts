@@ -121,6 +121,7 @@ export const makeRecording = (
   )
   let phase: Phase = "subscribing"
   let isStopped = false
+  let isQuerying = false
 
   const begin = (name = ""): NewEntry => ({ kind: "begin", user, name, rows: [] })
 
@@ -158,23 +159,26 @@ export const makeRecording = (
   }
 
   /**
-   * Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. Queries
-   * the missed events, one topic after another.
+   * Queries the missed events, one topic after another in the order of their ranks. A topic waits until the venue has
+   * sent the snapshots of those before it, but not of those after it.
    */
+  const queryNext = (): void => {
+    const [next] = [...held.values()].toSorted((a, b) => (a.topic.refill?.rank ?? 0) - (b.topic.refill?.rank ?? 0))
+    if (isQuerying || next === undefined || !next.isReady) return
+    isQuerying = true
+    fork(Effect.map(load(user, next.topic, next.end ?? 0), (missed) => {
+      isQuerying = false
+      if (isStopped) return
+      if (held.has(next.topic.key)) release(next, missed)
+      queryNext()
+    }))
+  }
+
+  /** Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. */
   const accepted = (): void => {
     phase = "refilling"
-    const queried = [...held.values()].filter(mayLackEvents)
-      .toSorted((a, b) => (a.topic.refill?.rank ?? 0) - (b.topic.refill?.rank ?? 0))
-    for (const each of held.values()) if (!queried.includes(each)) release(each, nothingMissed)
-    if (queried.length === 0) return
-    fork(Effect.forEach(
-      queried,
-      (each) =>
-        Effect.map(load(user, each.topic, each.end ?? 0), (missed) => {
-          if (!isStopped) release(each, missed)
-        }),
-      { discard: true }
-    ))
+    for (const each of held.values()) if (!mayLackEvents(each)) release(each, nothingMissed)
+    queryNext()
   }
 
   const noteReady = ({ key }: Topic): void => {
@@ -182,8 +186,10 @@ export const makeRecording = (
     if (phase !== "subscribing" || ready === undefined) return
     ready.isReady = true
     const isLast = [...held.values()].every(({ isReady }) => isReady)
-    if (isLast) accepted()
-    else if (hasBegun && !mayLackEvents(ready)) release(ready, nothingMissed)
+    if (isLast) return accepted()
+    if (!hasBegun) return
+    if (!mayLackEvents(ready)) release(ready, nothingMissed)
+    queryNext()
   }
 
   const record = (frame: Frame): void => {
