@@ -127,6 +127,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
   mustReach: [
     ...kinds,
     "ordersRead",
+    "streamCompared",
     "outcome accepted",
     "outcome rejected",
     "outcome neverArrived",
@@ -319,6 +320,37 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       node.start(made.run)
       return made.subscriber
     })
+    /** Reads the open orders at the replica whose stream has shown one: the response must not be older. */
+    const [watched] = accounts
+    const watcher = makeNode("watcher")
+    const watching = makeClient(network, watcher)
+    const shown = new Set<string>()
+    const compare = Effect.fnUntraced(function*(replica: string) {
+      const expected = [...shown]
+      const body = JSON.stringify({ type: "openOrders", user: watched?.address })
+      const read = yield* watching.send(`${replica}/info`, "POST", body)
+      if (Result.isFailure(read) || read.success.status !== 200) return
+      reached.add("streamCompared")
+      const orders = HttpServing.bodyText(read.success)
+      const missing = expected.find((oid) => !orders.includes(`"oid":${oid}`))
+      if (missing !== undefined) {
+        violations.push(`${replica} served orders without ${missing}, which its stream had shown`)
+        log(replica, `serves orders without ${missing}, which its stream had shown`)
+      }
+    })
+    if (watched !== undefined) {
+      watcher.start(
+        makeSubscriber(simulation, network, watcher, watched.address, addresses, "orderUpdates", (text, replica) => {
+          if (!text.startsWith(`{"channel":"orderUpdates"`)) return
+          // an order that rests stays open
+          for (const { groups } of text.matchAll(/"oid":(?<oid>\d+)[^}]*\},"status":"(?<status>\w+)"/gu)) {
+            if (groups?.["status"] === "open") shown.add(groups["oid"] ?? "")
+            else shown.delete(groups?.["oid"] ?? "")
+          }
+          if (shown.size > 0) watcher.start(compare(replica))
+        }).run
+      )
+    }
     /** Reads the orders after one was placed: a response from before the action must not be served. */
     const readBack = Effect.fnUntraced(function*(
       { send }: ReturnType<typeof makeClient>,
