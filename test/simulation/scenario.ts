@@ -149,7 +149,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
 
     const network = yield* Network.make({
       fault: (from, to, { body, url }) => {
-        if (!to.startsWith("venue")) return undefined
+        if (!to.startsWith("venue") || from === "elsewhere") return undefined
         const choose = (): Network.HttpFault | undefined => {
           for (const fault of current) {
             const chosen = httpFaults[fault.kind]
@@ -351,6 +351,21 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
         }).run
       )
     }
+    // another program places orders of the account without a gateway
+    const direct = new Set<string>()
+    const elsewhere = makeNode("elsewhere")
+    const { send: sendDirect } = makeClient(network, elsewhere)
+    if (watched !== undefined) {
+      elsewhere.start(Effect.gen(function*() {
+        for (let number = 5000; now() < active; number += 3) {
+          yield* Effect.sleep(500 + random() * 3000)
+          // an order that rests
+          const { body } = watched.sign(number - number % 3 + 2)
+          direct.add(body)
+          yield* sendDirect("http://venue/exchange", "POST", body)
+        }
+      }))
+    }
     /** Reads the orders after one was placed: a response from before the action must not be served. */
     const readBack = Effect.fnUntraced(function*(
       { send }: ReturnType<typeof makeClient>,
@@ -439,7 +454,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
           return { nonce, signer, state }
         })
     )
-    const processed = venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200)
+    const processed = venue.arrivals.filter(({ body, path, status }) => path === "/exchange" && status === 200 && !direct.has(body))
     const ledgers = yield* Effect.forEach(
       accounts,
       ({ address }) =>
