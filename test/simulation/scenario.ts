@@ -454,7 +454,9 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
           return { nonce, signer, state }
         })
     )
-    const processed = venue.arrivals.filter(({ body, path, status }) => path === "/exchange" && status === 200 && !direct.has(body))
+    const processed = venue.arrivals.filter(({ body, path, status }) =>
+      path === "/exchange" && status === 200 && !direct.has(body)
+    )
     const ledgers = yield* Effect.forEach(
       accounts,
       ({ address }) =>
