@@ -14,7 +14,7 @@ const first = Number.parseInt((process.env["TEST_SEED"] ?? "").replace(/[^0-9a-f
 const replicaSeeds = isExhaustive ? 8 : 2
 
 /** A run of the streams alone takes a tenth of a second. */
-const streamSeeds = isExhaustive ? 100 : 6
+const streamSeeds = isExhaustive ? 100 : 3
 
 const seeds = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, at) => first + at)
 

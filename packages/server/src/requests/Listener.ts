@@ -87,7 +87,7 @@ function noteAwaited(this: ServerResponse, socket: Net.Socket): void {
   awaited.set(socket, this)
 }
 
-/** Milliseconds in which a process that was suspended reads what its connections received meanwhile. */
+/** Milliseconds in which a process that was suspended reads what its connections received in the meantime. */
 const readsWithin = 100
 
 /**
