@@ -282,7 +282,7 @@ export const makeReceiver = (
 }
 
 /**
- * Subscribes to the fills of an account at any replica, and resumes at another one after each loss. Checks the order of
+ * Subscribes to events of an account at any replica, by default its fills, and resumes at another one after each loss. Checks the order of
  * the events.
  */
 export const makeSubscriber = (
@@ -290,7 +290,9 @@ export const makeSubscriber = (
   network: Network,
   node: Simulation.Node,
   address: string,
-  replicas: ReadonlyArray<string>
+  replicas: ReadonlyArray<string>,
+  type: "orderUpdates" | "userFills" = "userFills",
+  observe: (text: string, replica: string) => void = () => {}
 ) => {
   const { log, now, random } = simulation
   const sockets = network.sockets(node)
@@ -300,12 +302,15 @@ export const makeSubscriber = (
     const replica = replicas[Simulation.pickBelow(random, replicas.length)] ?? ""
     const connection = yield* sockets.open(Redacted.make(`${replica.replace("http", "ws")}/ws?resume=${connect()}`))
     yield* connection.send(
-      JSON.stringify({ method: "subscribe", subscription: { type: "userFills", user: address } })
+      JSON.stringify({ method: "subscribe", subscription: { type, user: address } })
     )
     let answeredAt = now()
     const reading = Effect.forever(Effect.flatMap(connection.receive, (texts) => {
       answeredAt = now()
-      for (const text of texts) receive(text)
+      for (const text of texts) {
+        receive(text)
+        observe(text, replica)
+      }
       // the subscription was refused or has ended: a client subscribes again
       const refusal = texts.find((text) => text.startsWith(`{"channel":"error"`))
       return refusal === undefined ? Effect.void : Effect.fail(new SocketLost({ code: 1000, reason: refusal }))

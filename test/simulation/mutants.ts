@@ -109,6 +109,19 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: ``
   },
   {
+    name: "a replica shows an event, and serves an answer from before it",
+    file: "packages/trading/src/accounts/AccountMirror.ts",
+    from: `    if (entry.kind === "past") return`,
+    to: `    if (entry.kind === "past" || isShared(entry.user)) return`,
+    // the writer of the log is a little slow
+    also: {
+      file: "packages/upstream/src/cache/AccountVersions.ts",
+      from: `written(shared.change(signer, slots), undefined)`,
+      to: `written(Effect.delay(shared.change(signer, slots), 200), undefined)`
+    },
+    isReal: true
+  },
+  {
     name: "probes take no weight",
     file: "packages/upstream/src/attempts/OutlierDetection.ts",
     from: `{ onFailure: () => Effect.undefined, onSuccess: () => probe(address, true) }`,
@@ -190,6 +203,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: `const rows = earlier.unseen(log.unseen(user, name, entry.rows, kind === "refill"))`,
     to: "const rows = entry.rows",
     scenario: "streams"
+  },
+  {
+    name: "rows that the log has dropped are appended again",
+    file: "packages/trading/src/internal/accounts/LogOwnership.ts",
+    from: `log.unseen(user, name, entry.rows, kind === "refill")`,
+    to: `log.unseen(user, name, entry.rows)`,
+    scenario: "streams",
+    isReal: true
   },
   {
     name: "a gap is not reported when a position is older than the log",

@@ -127,6 +127,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
   mustReach: [
     ...kinds,
     "ordersRead",
+    "streamCompared",
     "outcome accepted",
     "outcome rejected",
     "outcome neverArrived",
@@ -148,7 +149,7 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
 
     const network = yield* Network.make({
       fault: (from, to, { body, url }) => {
-        if (!to.startsWith("venue")) return undefined
+        if (!to.startsWith("venue") || from === "elsewhere") return undefined
         const choose = (): Network.HttpFault | undefined => {
           for (const fault of current) {
             const chosen = httpFaults[fault.kind]
@@ -319,6 +320,52 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
       node.start(made.run)
       return made.subscriber
     })
+    /** Reads the open orders at the replica whose stream has shown one: the response must not be older. */
+    const [watched] = accounts
+    const watcher = makeNode("watcher")
+    const watching = makeClient(network, watcher)
+    const shown = new Set<string>()
+    const compare = Effect.fnUntraced(function*(replica: string) {
+      const expected = [...shown]
+      const body = JSON.stringify({ type: "openOrders", user: watched?.address })
+      const read = yield* watching.send(`${replica}/info`, "POST", body)
+      if (Result.isFailure(read) || read.success.status !== 200) return
+      reached.add("streamCompared")
+      const orders = HttpServing.bodyText(read.success)
+      const missing = expected.find((oid) => !orders.includes(`"oid":${oid}`))
+      if (missing !== undefined) {
+        violations.push(`${replica} served orders without ${missing}, which its stream had shown`)
+        log(replica, `serves orders without ${missing}, which its stream had shown`)
+      }
+    })
+    if (watched !== undefined) {
+      watcher.start(
+        makeSubscriber(simulation, network, watcher, watched.address, addresses, "orderUpdates", (text, replica) => {
+          if (!text.startsWith(`{"channel":"orderUpdates"`)) return
+          // an order that rests stays open
+          for (const { groups } of text.matchAll(/"oid":(?<oid>\d+)[^}]*\},"status":"(?<status>\w+)"/gu)) {
+            if (groups?.["status"] === "open") shown.add(groups["oid"] ?? "")
+            else shown.delete(groups?.["oid"] ?? "")
+          }
+          if (shown.size > 0) watcher.start(compare(replica))
+        }).run
+      )
+    }
+    // another program places orders of the account without a gateway
+    const direct = new Set<string>()
+    const elsewhere = makeNode("elsewhere")
+    const { send: sendDirect } = makeClient(network, elsewhere)
+    if (watched !== undefined) {
+      elsewhere.start(Effect.gen(function*() {
+        for (let number = 5000; now() < active; number += 3) {
+          yield* Effect.sleep(500 + random() * 3000)
+          // an order that rests
+          const { body } = watched.sign(number - number % 3 + 2)
+          direct.add(body)
+          yield* sendDirect("http://venue/exchange", "POST", body)
+        }
+      }))
+    }
     /** Reads the orders after one was placed: a response from before the action must not be served. */
     const readBack = Effect.fnUntraced(function*(
       { send }: ReturnType<typeof makeClient>,
@@ -407,7 +454,9 @@ export const make = (accounts: ReadonlyArray<Account>): Scenario<Fault> => ({
           return { nonce, signer, state }
         })
     )
-    const processed = venue.arrivals.filter(({ path, status }) => path === "/exchange" && status === 200)
+    const processed = venue.arrivals.filter(({ body, path, status }) =>
+      path === "/exchange" && status === 200 && !direct.has(body)
+    )
     const ledgers = yield* Effect.forEach(
       accounts,
       ({ address }) =>

@@ -5,12 +5,16 @@ import * as Effect from "effect/Effect"
 import { type Account, makeAccounts } from "./bots.ts"
 import * as Once from "./once.ts"
 import * as Replicas from "./scenario.ts"
+import * as Streams from "./streams.ts"
 
 /** The first seed: another one for each commit, the same for everyone who runs that commit. */
 const first = Number.parseInt((process.env["TEST_SEED"] ?? "").replace(/[^0-9a-f]/gu, "").slice(0, 6), 16) || 0
 
 /** A run of two replicas takes more than a second. */
 const replicaSeeds = isExhaustive ? 8 : 2
+
+/** A run of the streams alone takes a tenth of a second. */
+const streamSeeds = isExhaustive ? 100 : 3
 
 const seeds = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, at) => first + at)
 
@@ -48,6 +52,13 @@ describe("a signed action between two replicas", () => {
         if (run.violations.length > 0) assert.fail(Plan.format(scenario, run))
       }
     }
+  })
+})
+
+describe("the streams of accounts between two replicas", () => {
+  it(`lose no event without notice under the faults of ${streamSeeds} seeds, from ${first}`, () => {
+    const scenario = Streams.make()
+    passes(scenario, Plan.campaign(scenario, seeds(streamSeeds)))
   })
 })
 

@@ -11,8 +11,8 @@ import * as Simulation from "@trigate/simulation/Simulation"
 import * as EventLogs from "@trigate/simulation/stores/EventLogs"
 import * as StoreServer from "@trigate/simulation/StoreServer"
 import { Info } from "@trigate/trading/Info"
-import * as StreamsMemory from "@trigate/trading/streams/StreamsMemory"
 import * as Streams from "@trigate/trading/streams/Streams"
+import * as StreamsMemory from "@trigate/trading/streams/StreamsMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -50,6 +50,12 @@ const kinds = [
   "queriesFail",
   "clockShifted"
 ] as const
+
+const storeFaults = {
+  storeSlow: "slowness",
+  storeLosesConfirmations: "lostConfirmations",
+  storeLosesOperations: "lostOperations"
+} as const
 
 /** A fault: what fails, from when, and for how many milliseconds. */
 export interface Fault {
@@ -214,15 +220,17 @@ export const make = (): Scenario<Fault> => ({
         Streams.Streams,
         Effect.gen(function*() {
           const info = Context.get(
-            yield* Layer.build(TradingUpstream.layerInfo(addresses).pipe(
-              Layer.provide(Pipeline.layerNoDeps({ owner: local })),
-              Layer.provide([
-                RateLimiter.layerUnlimited,
-                OutlierDetection.layerAlways,
-                ResponseCache.layer(),
-                Layer.succeed(HttpTransport, network.http(node))
-              ])
-            )),
+            yield* Layer.build(
+              TradingUpstream.layerInfo(addresses).pipe(
+                Layer.provide(Pipeline.layerNoDeps({ owner: local })),
+                Layer.provide([
+                  RateLimiter.layerUnlimited,
+                  OutlierDetection.layerAlways,
+                  ResponseCache.layer(),
+                  Layer.succeed(HttpTransport, network.http(node))
+                ])
+              )
+            ),
             Info
           )
           return Streams.make(
@@ -293,14 +301,10 @@ export const make = (): Scenario<Fault> => ({
         case "storeSlow":
         case "storeLosesConfirmations":
         case "storeLosesOperations": {
-          const member = {
-            storeSlow: "slowness",
-            storeLosesConfirmations: "lostConfirmations",
-            storeLosesOperations: "lostOperations"
-          } as const
-          redis.fault[member[fault.kind]] = fault.kind === "storeSlow" ? 2000 : 0.7
+          const member = storeFaults[fault.kind]
+          redis.fault[member] = fault.kind === "storeSlow" ? 2000 : 0.7
           return end(() => {
-            redis.fault[member[fault.kind]] = 0
+            redis.fault[member] = 0
           })
         }
         case "venueCloses":
@@ -353,24 +357,26 @@ export const make = (): Scenario<Fault> => ({
           }
           const from = Subscription.parse(connect())
           if (from !== undefined) reached.add("resumed")
-          const fiber = replica.node.start(Effect.gen(function*() {
-            if (from !== undefined) yield* shared.events.catchUp(from)
-            const seat = ResumableSeat.join(shared, name, {
-              subscribed: () => send(`{"channel":"subscriptionResponse"}`),
-              flush: () => {},
-              deliver: ({ text }, position) =>
-                send(position === undefined ? text : Subscription.withPosition(text, position)),
-              refused: () => void after(5, close),
-              resumed: (resumption) => send(`{"channel":"resume","data":${Subscription.printResumption(resumption)}}`)
-            }, { from })
-            yield* Effect.addFinalizer(() => Effect.sync(() => seat.leave()))
-            for (const name of names) {
-              const read = Subscriptions.read({ type: name, user })
-              if (Result.isSuccess(read)) seat.subscribe(shared.topicOf(read.success))
-            }
-            send(`{"channel":"pong"}`)
-            return yield* Effect.never
-          }).pipe(Effect.scoped))
+          const fiber = replica.node.start(
+            Effect.gen(function*() {
+              if (from !== undefined) yield* shared.events.catchUp(from)
+              const seat = ResumableSeat.join(shared, name, {
+                subscribed: () => send(`{"channel":"subscriptionResponse"}`),
+                flush: () => {},
+                deliver: ({ text }, position) =>
+                  send(position === undefined ? text : Subscription.withPosition(text, position)),
+                refused: () => void after(5, close),
+                resumed: (resumption) => send(`{"channel":"resume","data":${Subscription.printResumption(resumption)}}`)
+              }, { from })
+              yield* Effect.addFinalizer(() => Effect.sync(() => seat.leave()))
+              for (const name of names) {
+                const read = Subscriptions.read({ type: name, user })
+                if (Result.isSuccess(read)) seat.subscribe(shared.topicOf(read.success))
+              }
+              send(`{"channel":"pong"}`)
+              return yield* Effect.never
+            }).pipe(Effect.scoped)
+          )
           replica.node.onKilled(() => after(1, close))
           fiber.addObserver(() => after(1, close))
           // a caller disconnects, too; after the faults it stays

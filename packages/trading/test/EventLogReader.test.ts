@@ -1,7 +1,10 @@
 /** A replica that reads the event log: entries that were dropped before it read them are not skipped without notice. */
 import { assert, describe, it } from "@effect/vitest"
+import { longAgo } from "@trigate/domain/encoding/Encoding"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as Streams from "@trigate/trading/streams/Streams"
+import * as AccountMirror from "@trigate/trading/unstable/accounts/AccountMirror"
+import * as AccountVersions from "@trigate/upstream/cache/AccountVersions"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
@@ -19,27 +22,34 @@ const fill = (seq: number): EventStore.Entry => ({
 
 const begin: EventStore.Entry = { kind: "begin", user, name: "", rows: [], seq: 1, at: 0 }
 
+/** A store whose log another replica writes. */
+const storeOf = (read: () => { readonly entries: ReadonlyArray<EventStore.Entry>; readonly begun: number }) =>
+  EventStore.EventStore.of({
+    backing: "Redis",
+    lease: () => Effect.undefined,
+    release: () => Effect.void,
+    append: () => Effect.die("a reader does not write"),
+    readAfter: (after) =>
+      Effect.sync(() => {
+        const { begun, entries } = read()
+        return {
+          epoch: "epoch",
+          seq: entries.at(-1)?.seq ?? 0,
+          start: 0,
+          begun: new Map([[user, { seq: begun, at: 0 }]]),
+          entries: entries.filter(({ seq }) => seq > after)
+        }
+      }),
+    want: () => Effect.void,
+    wanted: Effect.succeed([])
+  })
+
 describe("a replica that reads the event log", () => {
   it.effect("appends the next entries, and reads the whole log again if some between them were dropped", () =>
     Effect.gen(function*() {
       let entries = [begin, fill(2)]
       let begun = 1
-      const store = EventStore.EventStore.of({
-        backing: "Redis",
-        lease: () => Effect.undefined,
-        release: () => Effect.void,
-        append: () => Effect.die("a reader does not write"),
-        readAfter: (after) =>
-          Effect.sync(() => ({
-            epoch: "epoch",
-            seq: entries.at(-1)?.seq ?? 0,
-            start: 0,
-            begun: new Map([[user, { seq: begun, at: 0 }]]),
-            entries: entries.filter(({ seq }) => seq > after)
-          })),
-        want: () => Effect.void,
-        wanted: Effect.succeed([])
-      })
+      const store = storeOf(() => ({ begun, entries }))
       const { events: { log } } = yield* Effect.provideService(
         Streams.makeShared(undefined, { addresses: [] }),
         EventStore.EventStore,
@@ -62,4 +72,26 @@ describe("a replica that reads the event log", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([replaced, read()], [1, [6, 7, 8]])
     }).pipe(Effect.provideService(SocketTransport, { open: () => Effect.never })))
+
+  it.effect("sets a new version of the account with each event, because the writer may set it later", () =>
+    Effect.gen(function*() {
+      let entries = [begin, fill(2)]
+      const accounts = yield* AccountVersions.AccountVersions
+      const mirror = yield* AccountMirror.make(10_000)
+      mirror.connect({ put: () => Effect.void, accounts })
+      const { events } = yield* Effect.provideService(
+        Streams.makeShared(undefined, { addresses: [], mirror }),
+        EventStore.EventStore,
+        storeOf(() => ({ begun: 1, entries }))
+      )
+      events.watch(user, { caller: "caller", refused: () => {} })
+      assert.isTrue(events.isLive(user))
+      const before = yield* accounts.version([user], longAgo)
+      entries = [...entries, fill(3)]
+      yield* TestClock.adjust("1 second")
+      assert.notStrictEqual(yield* accounts.version([user], longAgo), before)
+    }).pipe(
+      Effect.provide(AccountVersions.layerMemory()),
+      Effect.provideService(SocketTransport, { open: () => Effect.never })
+    ))
 })

@@ -85,7 +85,11 @@ describe("the rows of the event log", () => {
     const newest = times.at(-1)?.time ?? 0
     const rows = [row(newest - 60), row(newest), row(newest + 1)]
     assert.deepStrictEqual(log.unseen("busy", "userFills", rows, true).map(({ time }) => time), [newest, newest + 1])
-    assert.deepStrictEqual(log.unseen("busy", "userFills", rows).map(({ time }) => time), [newest - 60, newest, newest + 1])
+    assert.deepStrictEqual(log.unseen("busy", "userFills", rows).map(({ time }) => time), [
+      newest - 60,
+      newest,
+      newest + 1
+    ])
   })
 
   it("have a bounded number of characters, and those of the account with the longest are dropped", () => {

@@ -11,6 +11,7 @@ import { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/testing/TestClock"
@@ -148,6 +149,21 @@ describe("AccountVersions", () => {
         const server = yield* start
         yield* TestClock.setTime(1_000_000)
         yield* suite(yield* sharedAt(server), yield* sharedAt(server))
+      }))
+
+    it.effect("are not read by a process that is writing a new one", () =>
+      Effect.gen(function*() {
+        const server = yield* start
+        const versions = yield* sharedAt(server)
+        const version = versionOf(versions)
+        const before = yield* version([one, other])
+        const writing = yield* Effect.forkChild(versions.invalidate([one]), { startImmediately: true })
+        assert.isUndefined(yield* version([other, one]))
+        assert.isDefined(yield* version([other]))
+        yield* Fiber.join(writing)
+        const after = yield* version([one, other])
+        assert.isDefined(after)
+        assert.notStrictEqual(after, before)
       }))
 
     it.effect("share nothing while Redis is away, nor for a minute after a change that it did not get", () =>

@@ -79,10 +79,38 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
   })
 }
 
-/** Closes a stalled connection if the client has not sent its whole request, or does not read the response. */
-function closeStalled(this: ServerResponse, socket: Net.Socket): void {
-  // a client that waits for its response is not stalled, however long the operation takes
-  if (!this.req.complete || socket.writableLength > 0) socket.destroy()
+/** The response that each connection without progress waits for. */
+const awaited = new WeakMap<Net.Socket, ServerResponse>()
+
+/** Notes the response. Node calls this directly before the server's own handler of the connection. */
+function noteAwaited(this: ServerResponse, socket: Net.Socket): void {
+  awaited.set(socket, this)
+}
+
+/** Milliseconds in which a process that was suspended reads what its connections received in the meantime. */
+const readsWithin = 100
+
+/**
+ * Makes the handler of connections without progress, which closes a connection whose client has not sent its whole
+ * request, or does not read the response.
+ *
+ * After a pause of the process, the timer of a connection runs before its received bytes are read. So a connection is
+ * closed only if it makes no progress after the timer either.
+ */
+const closeStalled = (timeout: number) => {
+  const suspects = new WeakMap<Net.Socket, number>()
+  return (socket: Net.Socket): void => {
+    const response = awaited.get(socket)
+    awaited.delete(socket)
+    // a client that waits for its response is not stalled, however long the operation takes
+    if (response?.req.complete === true && socket.writableLength === 0) return
+    const progress = socket.bytesRead + socket.bytesWritten
+    const before = suspects.get(socket)
+    if (before === progress) return void socket.destroy()
+    if (before === undefined) suspects.set(socket, progress)
+    else suspects.delete(socket)
+    socket.setTimeout(before === undefined ? readsWithin : timeout)
+  }
 }
 
 /** Applies the connection limits to a server. */
@@ -93,6 +121,7 @@ export const bound = (
   server.maxConnections = maxConnections
   countByAddress(server, Math.max(1, Math.floor(maxConnections / 4)), trustedProxies)
   server.timeout = Duration.toMillis(stallTimeout)
+  server.on("timeout", closeStalled(server.timeout))
 }
 
 /** Maximum number of bytes of a request head. The head of a documented request has less than one kilobyte. */
@@ -218,7 +247,7 @@ class GatewayListener extends Http.Server {
     const [request, answer, head] = args
     if (request instanceof Http.IncomingMessage) {
       if (event === "request" && isResponse(answer)) {
-        answer.on("timeout", closeStalled)
+        answer.on("timeout", noteAwaited)
         if (this.lane?.serve(request, answer) === true) return true
       } else if (event === "upgrade" && Buffer.isBuffer(head) && this.lane?.upgrade(request, head) === true) return true
     }

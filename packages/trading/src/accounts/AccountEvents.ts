@@ -473,7 +473,8 @@ export class EventLog {
 
   #stream({ name, user }: Entry): LoggedStream {
     const key = indexKey(user, name)
-    const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, gap: 0, dropped: [], droppedAt: 0 }
+    const stream = this.#streams.get(key) ??
+      { entries: [], rows: new RowSet(), time: 0, gap: 0, dropped: [], droppedAt: 0 }
     this.#streams.set(key, stream)
     return stream
   }

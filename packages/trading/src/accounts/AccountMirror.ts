@@ -325,8 +325,9 @@ export const make = Effect.fnUntraced(function*(age: number) {
     source?.events.backing === "Redis" && source.events.isLive(user) && !source.events.isRecording(user)
 
   const appended = (entry: Entry): void => {
-    if (entry.kind === "past" || isShared(entry.user)) return
-    const account = accounts.get(entry.user)
+    if (entry.kind === "past") return
+    // callers of this replica receive the event perhaps before the recording replica has set a new version
+    const account = isShared(entry.user) ? undefined : accounts.get(entry.user)
     if (account === undefined) return background(port?.accounts.invalidate([entry.user]) ?? Effect.void)
     if (entry.kind === "begin") account.fills = undefined
     if (entry.name === userFills.name && account.fills !== undefined) {

@@ -323,15 +323,34 @@ const makeShared = Effect.fnUntraced(
         })
       )
 
+    /** The slots whose new versions are being written, each with the number of writes. */
+    const pending = new Map<string, number>()
+    const notePending = (slots: Iterable<string>, change: 1 | -1): void => {
+      for (const slot of slots) {
+        const count = (pending.get(slot) ?? 0) + change
+        if (count === 0) pending.delete(slot)
+        else pending.set(slot, count)
+      }
+    }
+
     const found = (signer: string, accounts: ReadonlyArray<string>) =>
-      written(shared.change(signer, new Set(accounts.map(versionSlot))), undefined)
+      Effect.suspend(() => {
+        const slots = new Set(accounts.map(versionSlot))
+        notePending(slots, 1)
+        return Effect.ensuring(
+          written(shared.change(signer, slots), undefined),
+          Effect.sync(() => notePending(slots, -1))
+        )
+      })
 
     return make({
       version: (accounts) =>
         Effect.clockWith((clock) => {
-          if (monotonicTime(clock) < unsharedUntil) return Effect.undefined
+          const slots = accounts.map(versionSlot)
+          // this process knows of a change that the store may not have yet
+          if (slots.some((slot) => pending.has(slot)) || monotonicTime(clock) < unsharedUntil) return Effect.undefined
           const version = Effect.map(
-            shared.read(clock.currentTimeMillisUnsafe(), accounts.map(versionSlot)),
+            shared.read(clock.currentTimeMillisUnsafe(), slots),
             (versions) => versions === undefined ? undefined : printVersion(versions)
           )
           return state.orElse<Version, never, never>(version, Effect.undefined)
