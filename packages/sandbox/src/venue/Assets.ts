@@ -395,7 +395,7 @@ const makeTiers = (market: CandleMarket): Perpetual["tiers"] => {
     const from = BigInt(lowerBound) * 10n ** BigInt(usdDecimals)
     const more = from / BigInt(2 * maxLeverage) - from / BigInt(2 * below.maxLeverage)
     below = { maxLeverage, deduction: below.deduction + more }
-    return { from, ...below }
+    return { from, maxLeverage, deduction: below.deduction }
   })
 }
 
