@@ -3,7 +3,7 @@
  * a quarter sells; resting ones are canceled in batches. All are signed before.
  *
  * First as fast as replies arrive, to warm up. Then at a fixed rate: a reply's time counts from when its request was due, so a stall
- * is not hidden. Then as fast as replies arrive, for the highest rate, in turns with the same requests to a constant response of
+ * is not hidden. Then at the same rate, while a hundred sockets subscribe to books and trades of different coins. Then as fast as replies arrive, for the highest rate, in turns with the same requests to a constant response of
  * Fastify: the ratio of the processor times depends less on the machine than either.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
@@ -31,7 +31,10 @@ const seconds = { full: 60, quick: 15, smoke: 1 }[plan.name]
 const warming = { full: 600, quick: 140, smoke: 20 }[plan.name]
 const perRound = { full: 140, quick: 140, smoke: 20 }[plan.name]
 const paced = Math.ceil(ordersPerMinute / 60 * seconds / connections)
-const orders = warming + paced + perRound * plan.rounds
+const orders = warming + 2 * paced + perRound * plan.rounds
+
+/** Sockets that subscribe to the prices, and to the book, the best prices and the trades of a coin each. */
+const subscribers = 100
 
 /** Orders between two cancels of those that rest. */
 const perCancel = 20
@@ -109,6 +112,32 @@ const usdSend = (destination: string, nonce: number) =>
     }
   }).pipe(Effect.map(Json.stringify), Effect.runPromise)
 
+/** Opens the subscribers' sockets. Returns the function that closes them and returns the number of their frames. */
+const subscribe = async (url: string, coins: ReadonlyArray<string>): Promise<() => number> => {
+  let frames = 0
+  const sockets = await Promise.all(
+    Array.from({ length: subscribers }, (_, index) =>
+      new Promise<WebSocket>((resolve, reject) => {
+        const socket = new WebSocket(`${url.replace("http", "ws")}/ws`)
+        const coin = coins[index % coins.length]
+        socket.addEventListener("message", () => frames++)
+        socket.addEventListener("error", () => reject(new Error("A subscriber is refused")))
+        socket.addEventListener("open", () => {
+          for (
+            const subscription of [{ type: "allMids" }, ...["l2Book", "bbo", "trades"].map((type) => ({ type, coin }))]
+          ) {
+            socket.send(JSON.stringify({ method: "subscribe", subscription }))
+          }
+          resolve(socket)
+        })
+      }))
+  )
+  return () => {
+    for (const socket of sockets) socket.close()
+    return frames
+  }
+}
+
 await run("venue", async () => {
   const server = await serve({
     name: "trigate",
@@ -178,25 +207,42 @@ await run("venue", async () => {
   }
 
   await trade(server, ({ order }) => order < warming, send)
-  const isPaced = ({ order }: Requests[number]) => order >= warming && order < warming + paced
-  const times: Array<number> = []
   const every = seconds * 1000 / paced
-  const begin = performance.now() + 200
-  const atRate = await trade(server, isPaced, async (own, request, index) => {
-    const due = begin + (request.order - warming + index / connections) * every
-    const wait = due - performance.now()
-    if (wait > 0) await pause(wait)
-    if (await send(own, request) && request.isOrder) times.push(performance.now() - due)
-  })
-  const overrun = performance.now() - (begin + seconds * 1000)
-  const perMinute = times.length / ((performance.now() - begin) / 60_000)
-  const sorted = Float64Array.from(times).toSorted()
-  const p99 = percentile(sorted, 0.99)
+
+  /** Sends the orders from a number on at the fixed rate. */
+  const atFixedRate = async (from: number) => {
+    const times: Array<number> = []
+    const begin = performance.now() + 200
+    const rate = await trade(
+      server,
+      ({ order }) => order >= from && order < from + paced,
+      async (own, request, index) => {
+        const due = begin + (request.order - from + index / connections) * every
+        const wait = due - performance.now()
+        if (wait > 0) await pause(wait)
+        if (await send(own, request) && request.isOrder) times.push(performance.now() - due)
+      }
+    )
+    const sorted = Float64Array.from(times).toSorted()
+    return {
+      rate,
+      overrun: performance.now() - (begin + seconds * 1000),
+      perMinute: times.length / ((performance.now() - begin) / 60_000),
+      p50: percentile(sorted, 0.5),
+      p99: percentile(sorted, 0.99)
+    }
+  }
+
+  const alone = await atFixedRate(warming)
+  const coins = typeof mids === "object" && mids !== null ? Object.keys(mids) : []
+  const close = await subscribe(server.url, coins)
+  const watched = await atFixedRate(warming + paced)
+  const frames = close()
   const peak = peakMiB(server)
   const fastest: Array<Awaited<ReturnType<typeof trade>>> = []
   const ratios: Array<number> = []
   for (let round = 0; round < plan.rounds; round++) {
-    const from = warming + paced + round * perRound
+    const from = warming + 2 * paced + round * perRound
     const isPart = ({ order }: Requests[number]) => order >= from && order < from + perRound
     const ready = await trade(constant, isPart, (own, { body }) => post(own, "/info", body))
     const ours = await trade(server, isPart, send)
@@ -231,21 +277,31 @@ await run("venue", async () => {
         "orders a minute",
         `${who}; ${grouped(filled)} of ${grouped(done)} filled, ${grouped(shed)} shed`,
         "orders",
-        [perMinute],
+        [alone.perMinute],
         [">=", 99_000]
       ),
       row(
         "time of a reply, 99 of 100",
-        `from when it was due; half of them take ${grouped(percentile(sorted, 0.5))} ms`,
+        `from when it was due; half of them take ${grouped(alone.p50)} ms`,
         "ms",
-        [p99],
+        [alone.p99],
         ["<=", 50]
       ),
-      row("last reply after the last order was due", who, "ms", [overrun], ["<=", 1000]),
+      row(
+        "time of a reply beside subscribers, 99 of 100",
+        `${subscribers} sockets, ${coins.length} coins, ${grouped(frames)} frames; ${
+          grouped(watched.perMinute)
+        } orders a minute, ` +
+          `the last reply ${grouped(watched.overrun)} ms after the last order was due`,
+        "ms",
+        [watched.p99],
+        ["<=", 50]
+      ),
+      row("last reply after the last order was due", who, "ms", [alone.overrun], ["<=", 1000]),
       row("processor time of an order", "Fastify constant", "x", ratios),
       row(
         "processor time of an order",
-        `cancels included; the load generator's at the fixed rate: ${grouped(atRate.loadMicros)} µs`,
+        `cancels included; the load generator's at the fixed rate: ${grouped(alone.rate.loadMicros)} µs`,
         "µs",
         fastest.map(({ micros }) => micros)
       ),

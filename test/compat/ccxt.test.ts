@@ -155,7 +155,9 @@ describe("ccxt reads", () => {
       const { url } = yield* hostedGateway({})
       const exchange = exchangeAt(url)
       const markets = yield* Effect.promise(() => exchange.loadMarkets())
-      assert.deepStrictEqual(Object.keys(markets).filter((symbol) => symbol.includes(":")), [
+      const perpetuals = Object.keys(markets).filter((symbol) => symbol.includes(":"))
+      assert.strictEqual(perpetuals.length, 193)
+      assert.deepStrictEqual([...perpetuals.slice(0, 14), ...perpetuals.slice(-3)], [
         "BTC/USDC:USDC",
         "ETH/USDC:USDC",
         "SOL/USDC:USDC",

@@ -57,7 +57,7 @@ describe("a bot written with ccxt", () => {
       const rates = yield* call((of) => of.fetchFundingRateHistory(btc, since))
       assert.deepStrictEqual([...new Set(rates.map(({ fundingRate }) => fundingRate))], [0.0000125])
       assert.strictEqual(rates.length, 24)
-      assert.deepStrictEqual(Object.keys(yield* call((of) => of.fetchFundingRates())), [
+      assert.deepStrictEqual(Object.keys(yield* call((of) => of.fetchFundingRates())).slice(0, 14), [
         btc,
         "ETH/USDC:USDC",
         "SOL/USDC:USDC",

@@ -148,27 +148,49 @@ const evm = Effect.gen(function*() {
   const profile = yield* VenueProfile.Venue
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
   const clock = yield* Clock.Clock
+  const advance = () => {
+    const at = trading.at(Ref.getUnsafe(info.state), trading.nowAt(clock.currentTimeMillisUnsafe()))
+    trading.deliver()
+    return at
+  }
+  /** Credits HYPE that accounts sent to the EVM. */
+  const creditBridged = Effect.suspend(() => {
+    const { state } = advance()
+    const { bridged } = state
+    if (bridged.length === 0) return Effect.void
+    state.bridged = []
+    return Ref.update(evm.state, (known) => VenueEvm.credit(known, bridged))
+  })
+  const submit = EvmNode.submit(
+    withMachine,
+    evm.state,
+    (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
+  )
   const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {
+      yield* creditBridged
       const view = {
         seed,
         profile,
         evm: yield* Ref.get(evm.state),
         venue: yield* Ref.get(venue.state),
         now: yield* Clock.currentTimeMillis,
-        trading: () => {
-          const at = trading.at(Ref.getUnsafe(info.state), trading.nowAt(clock.currentTimeMillisUnsafe()))
-          trading.deliver()
-          return at
-        }
+        trading: advance
       }
       return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),
-    once: EvmNode.submit(
-      withMachine,
-      evm.state,
-      (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
-    )
+    once: Effect.fnUntraced(function*(call) {
+      yield* creditBridged
+      const before = yield* Ref.get(evm.state)
+      const answer = yield* submit(call)
+      const after = yield* Ref.get(evm.state)
+      const now = clock.currentTimeMillisUnsafe()
+      trading.schedule(
+        VenueEvm.newEffects(advance(), before, after, trading.nowAt(now) - now),
+        after.transactions
+      )
+      return answer
+    })
   }
   const reads = yield* GatewayReads.makeGatewayReads(node, { serving: evmServing, label: "trading-node" })
   return TradingEvm.make(reads, evmServing, yield* Guard.current)

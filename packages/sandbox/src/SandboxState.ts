@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as CoreWriter from "./evm/CoreWriter.ts"
 import * as EvmChain from "./evm/EvmChain.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
@@ -167,11 +168,12 @@ export const evm = (seed: Random.Seed, spotMeta: SpotMeta, startedAt: number): V
   const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: wrappedToken }
   const world = EvmChain.make(
-    // code that a contract's call finds; the sandbox refuses the call
     [
       ...accounts,
-      [contracts.coreWriter, { nonce: 1n, code: "0xfe" }],
-      ...erc20s.map(({ address }) => [address, code] as const)
+      [contracts.coreWriter, { nonce: 1n, code: CoreWriter.code }],
+      ...erc20s.map(({ address }) => [address, code] as const),
+      // the contract that is linked to HYPE itself
+      [CoreWriter.bridge, { nonce: 1n, code: CoreWriter.bridgeCode }]
     ],
     unwritten(seed, erc20s)
   )

@@ -1,6 +1,5 @@
 /**
- * The EVM of the trading chain reads the venue in calls of the precompiles themselves, refuses its other links to the
- * venue, and has the gas limits of small and big blocks.
+ * The EVM of the trading chain reads the venue in calls of the precompiles themselves, sends it actions and HYPE, and has the gas limits of small and big blocks.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
@@ -8,9 +7,20 @@ import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { encodeAbiParameters, encodeFunctionData, type Hex, parseAbi, parseAbiParameters, parseGwei } from "viem"
+import {
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  pad,
+  parseAbi,
+  parseAbiParameters,
+  parseEther,
+  parseGwei,
+  toHex
+} from "viem"
 import { call, clients, refusal, test, trader } from "./evmClients.ts"
-import { askAt } from "./trader.ts"
+import { act, askAt, listOf } from "./trader.ts"
 
 const { coreWriter } = contracts
 const oracle = "0x0000000000000000000000000000000000000807"
@@ -20,10 +30,12 @@ const section = "see docs/sandbox.md#what-the-evm-chains-do"
 const calling = (kind: "CALL" | "STATICCALL", to: string): Hex =>
   kind === "CALL" ? `0x5f5f5f5f5f73${to.slice(2)}5af15000` : `0x60205f60205f73${to.slice(2)}5afa5000`
 
-const action = encodeFunctionData({
-  abi: parseAbi(["function sendRawAction(bytes data)"]),
-  args: ["0x01000007"]
-})
+/** The call of CoreWriter with an action of a number and its arguments. */
+const raw = (kind: number, types: string, ...args: ReadonlyArray<unknown>): Hex =>
+  encodeFunctionData({
+    abi: parseAbi(["function sendRawAction(bytes data)"]),
+    args: [concat(["0x01", toHex(kind, { size: 3 }), encodeAbiParameters(parseAbiParameters(types), args)])]
+  })
 
 /** Counts down from 150000, which takes 3.9 million gas. */
 const counting: Hex = "0x620249f05b60019003806004570000"
@@ -97,29 +109,78 @@ describe("the links of the EVM to the venue", () => {
       assert.deepStrictEqual(yield* call(() => layer2.call({ to: oracle, data })), { data: undefined })
     })))
 
-  it.effect("that write to it are refused in calls, estimates and transactions, also inside a contract", () =>
+  it.effect("that write to it reach it after the block: orders, cancels and transfers", () =>
+    test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const { evm } = yield* clients
+      const user = keys.trader.address
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      let nonce = 0
+      const send = Effect.fnUntraced(function*(to: Hex | null, data: Hex) {
+        const serializedTransaction = yield* sign(to, data, 200_000n, { nonce: nonce++ })
+        return yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      })
+      const write = (kind: number, types: string, ...args: ReadonlyArray<unknown>) =>
+        send(coreWriter, raw(kind, types, ...args))
+      const orders = askAt({ type: "openOrders", user })
+      const limit = "uint32, bool, uint64, uint64, bool, uint8, uint128"
+      const hash = yield* write(1, limit, 1, true, 1_900n * 10n ** 8n, 5n * 10n ** 7n, false, 2, 7n)
+      yield* TestClock.adjust("1 second")
+      const [log, ...none] = (yield* call(() => evm.getTransactionReceipt({ hash }))).logs
+      assert.deepStrictEqual([log?.address, log?.topics[1], none], [coreWriter, pad(user), []])
+      assert.deepStrictEqual(yield* orders, [])
+      yield* TestClock.adjust("2 seconds")
+      const cloid = pad("0x7", { size: 16 })
+      const [order, ...others] = listOf(yield* orders)
+      assert.deepInclude(order, { coin: "ETH", side: "B", limitPx: "1900.0", sz: "0.5", cloid })
+      assert.deepStrictEqual(others, [])
+      yield* write(11, "uint32, uint128", 1, 7n)
+      yield* write(7, "uint64, bool", 1_000_000_000n, false)
+      // an action that the venue refuses, and bytes that are none, change nothing
+      yield* write(7, "uint64, bool", 10n ** 15n, false)
+      yield* write(99, "uint64", 1n)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(yield* orders, [])
+      const usd = askAt({ type: "clearinghouseState", user }, "marginSummary", "accountValue")
+      assert.strictEqual(yield* usd, "9000.0")
+
+      // a contract's own address is the user of its action, and the venue does not know it
+      yield* send(null, calling("CALL", coreWriter))
+      yield* TestClock.adjust("3 seconds")
+      assert.include(
+        yield* refusal(() => evm.call({ to: coreWriter, data: "0x12345678" })),
+        "revert"
+      )
+    })))
+
+  it.effect("move HYPE in both directions", () =>
     test(Effect.gen(function*() {
       const { evm } = yield* clients
-      const words = `the sandbox does not support CoreWriter (${coreWriter}): ${section}`
-      const send = (serializedTransaction: Hex) => refusal(() => evm.sendRawTransaction({ serializedTransaction }))
-      assert.include(yield* refusal(() => evm.call({ to: coreWriter, data: action })), words)
-      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, to: coreWriter, data: action })), words)
-      assert.include(yield* send(yield* sign(coreWriter, action)), words)
-      // it would wait for a transaction with an earlier nonce
-      assert.include(yield* send(yield* sign(coreWriter, action, 1_000_000n, { nonce: 1 })), words)
-      const constructor = calling("CALL", coreWriter)
-      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, data: constructor })), words)
-      assert.include(yield* send(yield* sign(null, constructor)), words)
-      const bridge = yield* sign("0x2222222222222222222222222222222222222222", "0x", 100_000n, { value: 1n })
-      assert.include(yield* send(bridge), "the sandbox does not support transfers from the EVM to HyperCore")
-      assert.notStrictEqual(yield* call(() => evm.getCode({ address: coreWriter })), undefined)
-      assert.strictEqual(yield* call(() => evm.getTransactionCount({ ...trader, blockTag: "pending" })), 0)
+      const user = keys.trader.address
+      const bridge = "0x2222222222222222222222222222222222222222"
+      const spot = Effect.map(
+        askAt({ type: "spotClearinghouseState", user }, "balances"),
+        (balances) =>
+          listOf(balances).map((each) => JsonParts.at(each, "coin") === "HYPE" && JsonParts.at(each, "total"))
+      )
+      const serializedTransaction = yield* sign(bridge, "0x", 100_000n, { value: parseEther("2.5") })
+      yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      assert.include(yield* spot, "100.0")
+      yield* TestClock.adjust("3 seconds")
+      assert.include(yield* spot, "102.5")
+      const balance = () => evm.getBalance({ address: user })
+      const before = yield* call(balance)
+      const token = "HYPE:0x0d01dc56dcaaca66ad901c959b4011ec"
+      const signed = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet", time: 1 }
+      yield* act(user, "spotSend", { ...signed, destination: bridge, token, amount: "40" })
+      assert.include(yield* spot, "62.5")
+      assert.strictEqual((yield* call(balance)) - before, parseEther("40"))
     })))
 
   it.effect("fail in a transaction that was accepted before it could be executed", () =>
     test(Effect.gen(function*() {
       const { evm } = yield* clients
-      const later = yield* sign(null, calling("CALL", coreWriter), 1_000_000n, { nonce: 1 })
+      const later = yield* sign(null, calling("STATICCALL", oracle), 1_000_000n, { nonce: 1 })
       const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: later }))
       const first = yield* sign(keys.stranger.address, "0x", 21_000n)
       yield* call(() => evm.sendRawTransaction({ serializedTransaction: first }))

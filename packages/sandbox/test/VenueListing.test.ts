@@ -67,7 +67,7 @@ describe("what is listed", () => {
       maxLeverage: 10,
       marginTableId: 52
     })
-    assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.marginTables?.at(-1), [52, {
+    assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.marginTables?.find(([id]) => id === 52), [52, {
       description: "tiered 10x (2)",
       marginTiers: [{ lowerBound: "0.0", maxLeverage: 10 }, { lowerBound: "20000000.0", maxLeverage: 5 }]
     }])

@@ -10,11 +10,21 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
-import { chainIds, contracts } from "../SandboxExamples.ts"
+import { chainIds } from "../SandboxExamples.ts"
 import * as Random from "../Seed.ts"
 import type { Venue } from "../venue/Venue.ts"
 import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
-import { gasLimit, latestAt, mapWorlds, quantity, withWord } from "./EvmChain.ts"
+import * as CoreWriter from "./CoreWriter.ts"
+import {
+  blockTimestamp,
+  gasLimit,
+  latestAt,
+  mapWorlds,
+  quantity,
+  readAccount,
+  withAccount,
+  withWord
+} from "./EvmChain.ts"
 import type { BlockClock, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
 import * as EvmNode from "./EvmNode.ts"
 import * as ReadPrecompiles from "./ReadPrecompiles.ts"
@@ -64,20 +74,11 @@ export interface EvmView {
   readonly trading?: () => Venue
 }
 
-/** The address to which HYPE is sent to move it from the EVM to the venue. */
-const hypeBridge = "0x2222222222222222222222222222222222222222"
-
-/**
- * The links between the EVM and the venue, which the sandbox does not support in contracts. A call of a precompile
- * itself is served before.
- */
-const refuseMessage: RefuseMessage = (to, value) => {
-  if (ReadPrecompiles.address.test(to)) return `the sandbox does not support the read precompile ${to}: see ${section}`
-  if (to === contracts.coreWriter) return `the sandbox does not support CoreWriter (${to}): see ${section}`
-  return to === hypeBridge && value > 0n
-    ? `the sandbox does not support transfers from the EVM to HyperCore (${to}): see ${section}`
+/** The read precompiles, which the sandbox does not support in contracts. A call of a precompile itself is served before. */
+const refuseMessage: RefuseMessage = (to) =>
+  ReadPrecompiles.address.test(to)
+    ? `the sandbox does not support the read precompile ${to}: see ${section}`
     : undefined
-}
 
 /** The section of the documentation that lists what the EVM does. */
 const section = "docs/sandbox.md#what-the-evm-chains-do"
@@ -161,6 +162,26 @@ export const answer = (
     ? EvmNode.answer({ chain: at(view), withMachine }, name, params)
     : EvmNode.toRpcAnswer(own(view, params))
 }
+
+/**
+ * Returns the actions and deposits that the transactions of `after` send to the venue and those of `before` do not. `ahead`
+ * is the venue's time minus the chain's time.
+ */
+export const newEffects = (venue: Venue, before: EvmState, after: EvmState, ahead: number) =>
+  [...after.transactions.values()].filter(({ hash }) => !before.transactions.has(hash)).flatMap((transaction) =>
+    CoreWriter.readEffects(venue, transaction, blockTimestamp(blockClock(after), transaction.block) * 1_000 + ahead)
+  )
+
+/** Credits HYPE that accounts sent from the venue. */
+export const credit = (state: EvmState, sent: Venue["state"]["bridged"]): EvmState =>
+  sent.reduce(
+    (known, { user, wei }) =>
+      mapWorlds(known, (world) =>
+        withAccount(world, user, {
+          balance: readAccount(world, user).balance + wei * CoreWriter.evmWeiPerWei
+        })),
+    state
+  )
 
 /** Makes the controls of the trading chain's EVM. */
 export const controls = (state: Ref.Ref<EvmState>) => ({

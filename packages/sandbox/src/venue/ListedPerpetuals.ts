@@ -21,6 +21,14 @@ export const marginTables: ReadonlyMap<
   [52, {
     description: "tiered 10x (2)",
     tiers: [{ lowerBound: 0, maxLeverage: 10 }, { lowerBound: 20e6, maxLeverage: 5 }]
+  }],
+  [53, {
+    description: "tiered 20x",
+    tiers: [{ lowerBound: 0, maxLeverage: 20 }, { lowerBound: 40e6, maxLeverage: 10 }]
+  }],
+  [54, {
+    description: "tiered 20x (2)",
+    tiers: [{ lowerBound: 0, maxLeverage: 20 }, { lowerBound: 70e6, maxLeverage: 10 }]
   }]
 ])
 

@@ -171,7 +171,7 @@ export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): 
 }
 
 /**
- * Returns the best prices of the synthetic orders. For a market in which nobody has traded in this second, it does not make
+ * Returns the best prices of the synthetic orders. For a market without trades of accounts in this second, it does not make
  * the orders.
  */
 export const bestQuotes = (venue: Venue, asset: Assets.Asset): ReturnType<typeof bestAround> => {

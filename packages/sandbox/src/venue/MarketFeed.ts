@@ -32,7 +32,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Random from "../Seed.ts"
+import type * as Random from "../Seed.ts"
 import * as Advance from "./Advance.ts"
 import { type Asset, type CandleMarket, midnight, parseDecimal } from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
@@ -85,7 +85,7 @@ export const subscriptionsOnly = (
   })
 }
 
-/** What the sandbox reads of the followed venue. */
+/** The queries and subscriptions of the followed venue. */
 export interface Source {
   readonly info: Pick<Info["Service"], "metaAndAssetCtxs" | "perpDexs" | "relay" | "spotMeta">
   readonly streams: Pick<
@@ -281,7 +281,7 @@ interface Watched {
   levels: readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>]
 }
 
-/** The queries about the past of a market, which the followed venue answers. */
+/** The queries about the past of a market, which are sent to the followed venue. */
 const pastQueries: ReadonlySet<unknown> = new Set(["candleSnapshot", "fundingHistory", "predictedFundings"])
 
 /** The response to a query that the followed venue did not answer, for example because of its rate limit. */
@@ -299,7 +299,7 @@ const retryEvery = "5 seconds"
 /** The time after which a book that could not be followed is followed again. */
 const watchAgainAfter = "1 minute"
 
-/** Milliseconds after which the book of a coin that nobody looks at and nobody trades is no longer followed. */
+/** Milliseconds without a query or a position after which the book of a coin is no longer followed. */
 const idleAfter = 600_000
 
 const rememberedTrades = 500
@@ -370,7 +370,7 @@ export const make = (source: Source): Pending => {
     const isControlled = (coin: string) =>
       venue.state.markets.get(coin)?.quotes.second === never || venue.path.playedSince(coin) !== undefined
 
-    /** Advances the venue with the old prices, then sets new ones and executes what they cause. */
+    /** Advances the venue with the old prices, then sets new ones, and fills and triggers the orders that they reach. */
     const change = Effect.fnUntraced(function*(set: () => ReadonlySet<string>) {
       yield* trading.tick
       const begins = status.state !== "following"
@@ -484,7 +484,7 @@ export const make = (source: Source): Pending => {
     const look: MarketFeed["look"] = (coins) =>
       coins.length === 0 ? Effect.void : Effect.forEach(coins, lookOne, { concurrency: "unbounded", discard: true })
 
-    /** Follows the books of the coins with orders or positions, and no longer those that nobody needs. */
+    /** Follows the books of the coins with orders or positions, and no longer those that are idle. */
     const arrange = Effect.suspend(() => {
       const traded = new Set(Advance.tradedCoins(venue))
       const idle = [...watched].filter(([coin, { lookedAt }]) =>

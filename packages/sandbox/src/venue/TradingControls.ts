@@ -2,23 +2,31 @@
 import type { SentAction } from "@trigate/domain/actions/Action"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/Market"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { none, type SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as MutableRef from "effect/MutableRef"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
+import { type Asset, type CandleMarket, hype, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
 import { discardPrices, never, shareQuotes } from "./Margin.ts"
 import { firstSide, list, withOutcomes } from "./Outcomes.ts"
-import { ensureAccount, ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
+import {
+  ensureAccount,
+  ensureMarket,
+  type Quote,
+  type Scheduled,
+  type TradingState,
+  withoutPrices
+} from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import { emit, nextHash, type PricePath, type Venue, type VenueEvent } from "./Venue.ts"
 import * as Actions from "./VenueExchange.ts"
@@ -417,9 +425,33 @@ export const make = (
     for (const follower of followers) follower(events, venue)
   }
   const flush = Effect.sync(deliver)
-  const passed = Effect.gen(function*() {
-    Advance.to(venue, yield* Ref.get(info), yield* now)
+  /** Executes an action or a deposit from the EVM. The venue ignores an action that it refuses, and the action of an unknown account. */
+  const playScheduled = ({ action, at, user, wei }: Scheduled): void => {
+    const known = Ref.getUnsafe(identity)
+    if (wei !== undefined) {
+      Transfers.depositSpot(venue, user, hype, wei)
+      MutableRef.set(identity.ref, changeAccount(known, user, {}))
+      return
+    }
+    const executable = action === undefined ? undefined : Actions.readAction(action.type, action)
+    if (executable === undefined || Result.isFailure(executable) || !known.accounts.has(user)) return
+    const context: ActionContext = { venue, identity: known, user, nonce: at, sentAt: at }
+    venue.hash = nextHash(venue)
+    if (Result.isSuccess(executable.success(context))) MutableRef.set(identity.ref, context.identity)
+  }
+  const advanceTo = (info: InfoState, now: number): Venue => {
+    for (;;) {
+      const [next, ...later] = venue.state.scheduled
+      if (next === undefined || next.at > now) break
+      Advance.to(venue, info, next.at)
+      venue.state.scheduled = later
+      playScheduled(next)
+    }
+    Advance.to(venue, info, now)
     return venue
+  }
+  const passed = Effect.gen(function*() {
+    return advanceTo(yield* Ref.get(info), yield* now)
   })
   /** Lists the outcomes only once time has passed, because no account can trade those that begin and end before. */
   const current = Effect.tap(passed, (venue) => Effect.sync(() => list(venue)))
@@ -435,9 +467,16 @@ export const make = (
      * Advances the venue to a time and returns the venue. The returned object changes later, so read it immediately.
      */
     at: (info: InfoState, now: number): Venue => {
-      Advance.to(venue, info, now)
-      list(venue)
+      list(advanceTo(info, now))
       return venue
+    },
+    /**
+     * Schedules the actions and deposits of EVM transactions. Those whose transaction is not in `transactions` are
+     * dropped, because another transaction replaced theirs.
+     */
+    schedule: (entries: ReadonlyArray<Scheduled>, transactions: ReadonlyMap<Hash, unknown>) => {
+      venue.state.scheduled = [...venue.state.scheduled, ...entries].filter(({ hash }) => transactions.has(hash))
+        .toSorted((a, b) => a.at - b.at)
     },
     /** Advances the venue to the current time, and delivers the venue's events to the followers. */
     tick: Effect.andThen(current, flush),

@@ -7,6 +7,7 @@
  * It is plain data that is changed in place, so that executing an order does not copy the state. A snapshot is a
  * structured clone.
  */
+import type { SentAction } from "@trigate/domain/actions/Action"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
@@ -474,6 +475,18 @@ export interface House {
   readonly feesSpot: Map<number, bigint>
 }
 
+/** An action or a deposit of HYPE that comes from the EVM, and that the venue executes later. */
+export interface Scheduled {
+  /** The hash of the transaction. */
+  readonly hash: Hash
+  /** The venue's time of the execution, in milliseconds. */
+  readonly at: number
+  readonly user: Address
+  readonly action?: SentAction
+  /** The deposit, in units of 10^-8 HYPE. */
+  readonly wei?: bigint
+}
+
 /** The complete state of trading. */
 export class TradingState {
   /** The time up to which the venue has been simulated. */
@@ -492,6 +505,10 @@ export class TradingState {
   readonly bids = new Map<string, { readonly ip: string; readonly gas: string }>()
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
   readonly netDeposits = new Map<string, bigint>()
+  /** The actions and deposits from the EVM, in the order of execution. */
+  scheduled: ReadonlyArray<Scheduled> = none
+  /** HYPE sent to the EVM that is not credited there yet, in units of 10^-8 HYPE. */
+  bridged: ReadonlyArray<{ readonly user: Address; readonly wei: bigint }> = none
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
   readonly deposited = new Map<number, bigint>()
   /** The outcomes that accounts have deployed, by number. */

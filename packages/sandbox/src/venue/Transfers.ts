@@ -7,7 +7,18 @@ import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
 import { portfolio } from "./AccountReads.ts"
-import { abs, divideUp, findUsdPair, max, printDecimal, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import {
+  abs,
+  divideUp,
+  findUsdPair,
+  hype,
+  max,
+  printDecimal,
+  printUsd,
+  usdc,
+  usdDecimals,
+  weiPerUsd
+} from "./Assets.ts"
 import { accountValue, marginSums, markPrice, perpetualByCoin, withdrawable } from "./Margin.ts"
 import { moveSpot, moveUsd, ownDex, parseToken, readAmount, remember, takeSpot } from "./Matching.ts"
 import { execute } from "./Orders.ts"
@@ -56,6 +67,9 @@ const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => 
   return pair === undefined ? 0n : wei * markPrice(venue, pair) / pair.weiPerLot / weiPerUsd
 }
 
+/** The address to which HYPE is sent to move it to the EVM. */
+const hypeBridge = "0x2222222222222222222222222222222222222222"
+
 /** Executes the action `spotSend`. */
 export const spotSend: Handler<"spotSend"> = (context, action) => {
   const token = parseToken(context.venue, action.token)
@@ -68,6 +82,9 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
+  if (to.address === hypeBridge && token.index === hype) {
+    context.venue.state.bridged = [...context.venue.state.bridged, { user: from.address, wei }]
+  }
   note(context, [from, to], {
     type: "spotTransfer",
     token: token.name,

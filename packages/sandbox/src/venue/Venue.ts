@@ -67,7 +67,7 @@ export interface VenueLimits {
 /** The default limits. The real venue also lists up to 10 000 fills of an account. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
-/** What a followed venue reports of a coin: its prices and its volume, and for a perpetual its funding and open interest. */
+/** The market data of a coin of a followed venue: prices and volume, and for a perpetual funding and open interest. */
 export type FollowedContext =
   & Pick<AssetContext, "dayBaseVlm" | "dayNtlVlm" | "markPx" | "midPx" | "prevDayPx">
   & Partial<Pick<AssetContext, "funding" | "impactPxs" | "openInterest" | "oraclePx" | "premium">>

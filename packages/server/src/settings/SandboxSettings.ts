@@ -99,8 +99,7 @@ export const settings = {
   sandboxFeedUrl: Setting.optional("TRIGATE_SANDBOX_FEED_URL", FeedUrl, {
     ...shared,
     meaning:
-      "base URL of the venue whose prices, books and trades the sandbox follows, while it matches orders on paper. The " +
-      "sandbox sends it queries and subscriptions, never an action. While it does not respond, prices follow the seed",
+      "base URL of the venue whose market the sandbox follows, with queries and subscriptions only; orders are matched on paper",
     takes: "an http or https URL such as `https://api.hyperliquid.xyz`"
   }, "unset: generated from the seed"),
   sandboxSpeed: Setting.withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {

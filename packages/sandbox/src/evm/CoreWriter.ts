@@ -1,0 +1,157 @@
+/**
+ * The contracts of the trading chain's EVM through which a transaction reaches the venue: CoreWriter, whose log contains
+ * an action, and the bridge of HYPE. The venue executes an action, and credits HYPE, some seconds after the block.
+ */
+import type { SentAction } from "@trigate/domain/actions/Action"
+import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import { printDecimal } from "../venue/Assets.ts"
+import type { Scheduled } from "../venue/TradingState.ts"
+import type { Venue } from "../venue/Venue.ts"
+import type { Transaction } from "./EvmChain.ts"
+
+const rawAction: Hash = "0x8c7f585fb295f7eb1e6aeb8fba61b23a4fe60beda405f0045073b185c74412e3"
+const received: Hash = "0x88a5966d370b9919b20f3e2c13ff65706f196a4e32cc2c12bf57088f88525874"
+
+/** The code of CoreWriter: `sendRawAction(bytes)` emits `RawAction(address indexed user, bytes data)`. */
+export const code: Data = `0x5f3560e01c6317938e13146011575f5ffd5b600436038060045f3733907f${rawAction.slice(2)}905fa200`
+
+/** The code of the bridge of HYPE: a transfer emits `Received(address indexed user, uint256 amount)`. */
+export const bridgeCode: Data = `0x345f52337f${received.slice(2)}60205fa200`
+
+/** The address to which HYPE is sent to move it between the EVM and the venue. */
+export const bridge = "0x2222222222222222222222222222222222222222"
+
+/** Milliseconds from a block to the execution of its actions by the venue. */
+const delay = 2_000
+
+/** Number of EVM wei in a wei of HYPE on the venue. */
+export const evmWeiPerWei = 10n ** 10n
+
+const decimals = 8
+
+/** A decimal number without a zero after the point, as in an action. */
+const plain = (value: bigint, places = decimals): string => printDecimal(value, places).replace(/\.0$/u, "")
+
+/** Reads the ABI words of an action's arguments. */
+class Words {
+  readonly #hex: string
+  constructor(hex: string) {
+    this.#hex = hex
+  }
+  number(at: number): bigint {
+    return BigInt(`0x0${this.#hex.slice(64 * at, 64 * (at + 1))}`)
+  }
+  flag(at: number): boolean {
+    return this.number(at) !== 0n
+  }
+  address(at: number): Address {
+    return lowerCase(`0x${this.#hex.slice(64 * at + 24, 64 * (at + 1)).padStart(40, "0")}`)
+  }
+  text(at: number): string {
+    const start = Number(this.number(at)) * 2
+    const length = Number(BigInt(`0x0${this.#hex.slice(start, start + 64)}`))
+    const bytes = this.#hex.slice(start + 64, start + 64 + 2 * length).match(/../gu) ?? []
+    return new TextDecoder().decode(Uint8Array.from(bytes, (byte) => Number.parseInt(byte, 16)))
+  }
+}
+
+const timesInForce = ["Alo", "Gtc", "Ioc"]
+
+const cloid = (value: bigint): string => `0x${value.toString(16).padStart(32, "0")}`
+
+const signed = { signatureChainId: "0x3e7", hyperliquidChain: "Mainnet" } as const
+
+/**
+ * The actions by their number. Prices and sizes have eight decimals. `time` is the nonce of an action that a user would
+ * sign. Returns `undefined` for arguments that name nothing.
+ */
+const actions = new Map<number, (words: Words, venue: Venue, time: number) => SentAction | undefined>([
+  [1, (words) => ({
+    type: "order",
+    orders: [{
+      a: Number(words.number(0)),
+      b: words.flag(1),
+      p: plain(words.number(2)),
+      s: plain(words.number(3)),
+      r: words.flag(4),
+      t: { limit: { tif: timesInForce[Number(words.number(5)) - 1] } },
+      ...(words.number(6) === 0n ? {} : { c: cloid(words.number(6)) })
+    }],
+    grouping: "na"
+  })],
+  [2, (words) => ({
+    type: "vaultTransfer",
+    vaultAddress: words.address(0),
+    isDeposit: words.flag(1),
+    usd: Number(words.number(2))
+  })],
+  [3, (words, _, nonce) => ({
+    type: "tokenDelegate",
+    ...signed,
+    validator: words.address(0),
+    wei: Number(words.number(1)),
+    isUndelegate: words.flag(2),
+    nonce
+  })],
+  [4, (words, _, nonce) => ({ type: "cDeposit", ...signed, wei: Number(words.number(0)), nonce })],
+  [5, (words, _, nonce) => ({ type: "cWithdraw", ...signed, wei: Number(words.number(0)), nonce })],
+  [6, (words, { listing }, time) => {
+    const token = listing.tokens.get(Number(words.number(1)))
+    return token === undefined ? undefined : {
+      type: "spotSend",
+      ...signed,
+      destination: words.address(0),
+      token: `${token.name}:${token.tokenId}`,
+      amount: plain(words.number(2), token.weiDecimals),
+      time
+    }
+  }],
+  [7, (words, _, nonce) => ({
+    type: "usdClassTransfer",
+    ...signed,
+    amount: plain(words.number(0), 6),
+    toPerp: words.flag(1),
+    nonce
+  })],
+  [9, (words, _, nonce) => ({
+    type: "approveAgent",
+    ...signed,
+    agentAddress: words.address(0),
+    agentName: words.text(1),
+    nonce
+  })],
+  [10, (words) => ({ type: "cancel", cancels: [{ a: Number(words.number(0)), o: Number(words.number(1)) }] })],
+  [11, (words) => ({
+    type: "cancelByCloid",
+    cancels: [{ asset: Number(words.number(0)), cloid: cloid(words.number(1)) }]
+  })],
+  [12, (words, _, nonce) => ({
+    type: "approveBuilderFee",
+    ...signed,
+    maxFeeRate: `${plain(words.number(0), 3)}%`,
+    builder: words.address(1),
+    nonce
+  })]
+])
+
+/**
+ * Returns the actions and deposits that a transaction sends to the venue, with the time at which the venue executes them.
+ * `minedAt` is the venue's time of the transaction's block. The venue ignores an unknown action.
+ */
+export const readEffects = (venue: Venue, { hash, logs }: Transaction, minedAt: number): ReadonlyArray<Scheduled> =>
+  logs.flatMap(({ address, data, topics: [topic, user = "0x"] }): ReadonlyArray<Scheduled> => {
+    const entry = { hash, at: minedAt + delay, user: lowerCase(`0x${user.slice(-40)}`) } as const
+    if (topic === received && address === bridge) {
+      const wei = BigInt(data) / evmWeiPerWei
+      return wei === 0n ? [] : [{ ...entry, wei }]
+    }
+    if (topic !== rawAction || address !== "0x3333333333333333333333333333333333333333") return []
+    // two words, then the version of the encoding, the number of the action in three bytes, and its arguments
+    const length = Number(BigInt(`0x0${data.slice(66, 130)}`))
+    const raw = data.slice(130, 130 + 2 * length)
+    const action = raw.startsWith("01")
+      ? actions.get(Number.parseInt(raw.slice(2, 8), 16))?.(new Words(raw.slice(8)), venue, entry.at)
+      : undefined
+    return action === undefined ? [] : [{ ...entry, action }]
+  })
