@@ -52,7 +52,13 @@ describe("what is listed", () => {
       "ANIME"
     ])
     const namesIn = (dex: string) => VenueMarkets.meta(listing, dex)?.universe.map(({ name }) => name)
-    assert.deepStrictEqual([namesIn("xyz"), namesIn("flx")], [["xyz:XYZ100", "xyz:GOLD"], ["flx:TSLA"]])
+    assert.deepStrictEqual(["xyz", "flx", "km"].map(namesIn), [
+      ["xyz:XYZ100", "xyz:GOLD", "xyz:TSLA", "xyz:NVDA"],
+      ["flx:TSLA", "flx:OIL"],
+      ["km:US500", "km:GOOGL"]
+    ])
+    const collateral = ["", "xyz", "km"].map((dex) => VenueMarkets.meta(listing, dex)?.collateralToken)
+    assert.deepStrictEqual(collateral, [0, 0, 360])
     const [least] = VenueMarkets.meta(listing, "")?.marginTables ?? []
     assert.deepStrictEqual(least, [3, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage: 3 }] }])
     assert.deepInclude(VenueMarkets.meta(listing, "")?.universe.at(-1), {
@@ -71,10 +77,11 @@ describe("what is listed", () => {
     assert.strictEqual(builder?.name, "xyz")
     assert.deepStrictEqual(builder?.assetToStreamingOiCap, [
       ["xyz:XYZ100", "100000000.0"],
-      ["xyz:GOLD", "100000000.0"]
+      ["xyz:GOLD", "100000000.0"],
+      ["xyz:TSLA", "100000000.0"],
+      ["xyz:NVDA", "100000000.0"]
     ])
-    assert.strictEqual(other?.name, "flx")
-    assert.deepStrictEqual(rest, [])
+    assert.deepStrictEqual([other, ...rest].map((each) => each?.name), ["flx", "km"])
   })
 
   it("is not yet there before its listing", () => {
@@ -141,7 +148,7 @@ describe("prices", () => {
       new Set(Object.keys(mids)),
       new Set([...VenueMarkets.meta(listing, "")?.universe ?? [], ...state.spotMeta.universe].map(({ name }) => name))
     )
-    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "xyz")), ["xyz:XYZ100", "xyz:GOLD"])
+    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "flx")), ["flx:TSLA", "flx:OIL"])
     assert.deepStrictEqual(VenueMarkets.allMids(listing, "nope"), {})
   })
 })

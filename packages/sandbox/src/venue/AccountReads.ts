@@ -180,9 +180,9 @@ const playedBars = (
 
 /** Returns the response to the query `candleSnapshot`: the bars of the price path, including the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowRequest, now: number) => {
-  const made = market.outcome === undefined
-    ? playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
-    : Outcomes.bars(venue, market, window, now)
+  const made = Decimals.isDerived(market)
+    ? Outcomes.bars(venue, market, window, now)
+    : playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
@@ -411,9 +411,9 @@ export const spotState = (venue: Venue, account: TradingAccount): Account.SpotCl
   balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold: reserved, total }]) => {
     const token = venue.listing.tokens.get(index)
     // the margin of perpetuals is reserved too, if the balance is their collateral
-    const isCollateral = index === Decimals.usdc && isUnified(account)
-    const hold = isCollateral
-      ? min(total, reserved + Margin.backing(venue, account, Matching.ownDex).needed * Decimals.weiPerUsd)
+    const dex = isUnified(account) ? Decimals.findCollateralDex(index) : undefined
+    const hold = dex !== undefined
+      ? min(total, reserved + Margin.backing(venue, account, dex).needed * Decimals.weiPerUsd)
       : reserved
     return token === undefined || total === 0n ? [] : [{
       coin: token.name,

@@ -13,13 +13,13 @@ import * as Decimals from "./Assets.ts"
 import {
   abs,
   type Asset,
+  findCollateral,
   hype,
   type Perpetual,
   printPx,
   printSz,
   printUsd,
   readGivenPx,
-  usdc,
   weiPerUsd
 } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
@@ -93,7 +93,8 @@ interface Book {
 const liquidationBooks = (
   venue: Venue,
   account: TradingAccount,
-  clearing: Clearing
+  clearing: Clearing,
+  dex: string
 ): ReadonlyArray<Book> => {
   const known = [...clearing.positions].flatMap(([coin, position]): ReadonlyArray<readonly [Perpetual, Position]> => {
     const asset = Margin.perpetualByCoin(venue, coin)
@@ -111,7 +112,7 @@ const liquidationBooks = (
   const cross = known.filter(([, { isCross }]) => isCross)
   if (cross.length === 0) return isolated
   const sums = Margin.marginSums(venue, clearing)
-  const worth = sums.crossValue + Margin.collateral(account)
+  const worth = sums.crossValue + Margin.collateral(account, dex)
   return [...isolated, { isCross: true, positions: cross, worth, maintenance: sums.crossMaintenance }]
 }
 
@@ -150,13 +151,14 @@ const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size:
 }
 
 /** Returns the cash of an account in a dex: with the spot balance, if it is the collateral. */
-const sumFunds = (account: TradingAccount, clearing: Clearing): bigint =>
-  clearing.cash + (TradingState.isUnified(account) ? ensureBalance(account, usdc).total / weiPerUsd : 0n)
+const sumFunds = (account: TradingAccount, clearing: Clearing, dex: string): bigint =>
+  clearing.cash +
+  (TradingState.isUnified(account) ? ensureBalance(account, findCollateral(dex)).total / weiPerUsd : 0n)
 
 /** Transfers dollars of an account to the house. */
-const yieldFunds = (venue: Venue, account: TradingAccount, clearing: Clearing, usd: bigint): void => {
-  venue.state.house.cash += usd
-  if (TradingState.isUnified(account)) ensureBalance(account, usdc).total -= usd * weiPerUsd
+const yieldFunds = (venue: Venue, account: TradingAccount, clearing: Clearing, dex: string, usd: bigint): void => {
+  TradingState.payHouse(venue.state, dex, usd)
+  if (TradingState.isUnified(account)) ensureBalance(account, findCollateral(dex)).total -= usd * weiPerUsd
   else clearing.cash -= usd
 }
 
@@ -177,10 +179,10 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   let hasClosed = isBackstop
   for (const [asset, { size }] of book.positions) {
     if (isBackstop) {
-      const before = sumFunds(account, clearing)
+      const before = sumFunds(account, clearing, dex)
       takeOver(venue, account, asset, size)
       // the remaining value of an isolated position is transferred to the house, even if it is negative
-      if (!book.isCross) yieldFunds(venue, account, clearing, sumFunds(account, clearing) - before)
+      if (!book.isCross) yieldFunds(venue, account, clearing, dex, sumFunds(account, clearing, dex) - before)
       continue
     }
     const order = closingOrder(venue, account.address, asset, size)
@@ -197,12 +199,12 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     hasClosed ||= met.sz > 0n
     // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
-    if (book.isCross && crossValue + Margin.collateral(account) >= crossMaintenance) break
+    if (book.isCross && crossValue + Margin.collateral(account, dex) >= crossMaintenance) break
   }
-  const rest = TradingState.isUnified(account) ? Margin.collateral(account) : clearing.cash
+  const rest = TradingState.isUnified(account) ? Margin.collateral(account, dex) : clearing.cash
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && rest < 0n)) {
     // the remaining balance of the account is transferred to the house, even if it is negative
-    yieldFunds(venue, account, clearing, rest)
+    yieldFunds(venue, account, clearing, dex, rest)
   }
   // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
@@ -234,7 +236,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue
-    for (const book of liquidationBooks(venue, account, clearing)) {
+    for (const book of liquidationBooks(venue, account, clearing, dex)) {
       if (book.worth < book.maintenance) liquidate(venue, account, clearing, dex, book)
     }
   }
@@ -306,7 +308,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     const account = ensureAccount(venue.state, holder)
-    for (const clearing of account.clearings.values()) {
+    for (const [dex, clearing] of account.clearings) {
       // values each position at the lower price if it is long, at the higher price if it is short
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
@@ -315,7 +317,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
         return isLong === a < b ? a : b
       }
       const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing, worst)
-      if ((crossValue + Margin.collateral(account)) * 10n < crossMaintenance * 11n) return false
+      if ((crossValue + Margin.collateral(account, dex)) * 10n < crossMaintenance * 11n) return false
       for (const [coin, position] of clearing.positions) {
         const asset = position.isCross ? undefined : Margin.perpetualByCoin(venue, coin)
         if (asset === undefined) continue

@@ -7,7 +7,7 @@ import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
 import * as Outcomes from "./Outcomes.ts"
-import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
+import { append, ensureClearing, ensureMarket, isUnified, payHouse, sweep, withoutPrices } from "./TradingState.ts"
 import type {
   AccountValue,
   Clearing,
@@ -316,9 +316,12 @@ export const needed = (
   return total
 }
 
-/** Returns the dollars of the spot balance that back an account's perpetuals: zero unless it is their collateral. */
-export const collateral = (account: TradingAccount): bigint => {
-  const balance = isUnified(account) ? account.spot.get(Assets.usdc) : undefined
+/**
+ * Returns the part of the spot balance that backs an account's perpetuals in a dex, in millionths of the token: zero
+ * unless the balance is their collateral.
+ */
+export const collateral = (account: TradingAccount, dex: string): bigint => {
+  const balance = isUnified(account) ? account.spot.get(Assets.findCollateral(dex)) : undefined
   return balance === undefined ? 0n : (balance.total - balance.hold) / Assets.weiPerUsd
 }
 
@@ -334,8 +337,11 @@ export const backing = (
   coin?: string,
   more = nothingMore
 ): { readonly value: bigint; readonly needed: bigint; readonly notional: bigint } => {
-  const dexes = isUnified(account) ? [...account.clearings.keys()] : [dex]
-  let [value, need, notional] = [collateral(account), 0n, 0n]
+  const token = Assets.findCollateral(dex)
+  const dexes = isUnified(account)
+    ? [...account.clearings.keys()].filter((each) => Assets.findCollateral(each) === token)
+    : [dex]
+  let [value, need, notional] = [collateral(account, dex), 0n, 0n]
   for (const each of dexes) {
     const clearing = account.clearings.get(each)
     if (clearing === undefined) continue
@@ -394,7 +400,7 @@ export const liquidationPx = (
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
   const own = maintenanceMargin(asset, position, mark)
   const spare = position.isCross
-    ? crossValue + collateral(account) - crossMaintenance
+    ? crossValue + collateral(account, asset.dex) - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
   // for each tick by which the price falls, the value of a long position falls by the position's size in lots, and the
@@ -438,7 +444,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       const amount = roundDown(-position.size * markPrice(venue, asset) * rate)
       if (position.isCross) clearing.cash += amount
       else position.raw += amount
-      venue.state.house.cash -= amount
+      payHouse(venue.state, dex, -amount)
       position.funding.allTime -= amount
       position.funding.sinceOpen -= amount
       position.funding.sinceChange -= amount
