@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Genesis from "@trigate/sandbox/SandboxState"
 import { markets } from "@trigate/sandbox/unstable/venue/Assets"
 import type { CandleMarket } from "@trigate/sandbox/unstable/venue/Assets"
@@ -8,6 +9,8 @@ import * as SpotMetaBook from "@trigate/sandbox/unstable/venue/TradingControls"
 import * as VenueInfo from "@trigate/sandbox/unstable/venue/VenueInfo"
 import * as VenueMarkets from "@trigate/sandbox/unstable/venue/VenueMarkets"
 import type { InfoView } from "@trigate/sandbox/unstable/venue/VenueState"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -172,4 +175,28 @@ describe("other reads", () => {
     assert.deepStrictEqual(ask({ type: "exchangeStatus" }).json(), { time: start, specialStatuses: null })
     assert.strictEqual(ask({ type: "clearinghouseState", user: "0x" }).status, 422)
   })
+})
+
+describe("the testnet", () => {
+  it.effect("has its own numbers and names, without gaps before HYPE", () =>
+    Effect.gen(function*() {
+      const { info, trading } = yield* Genesis.SandboxState
+      const { markets: known, spotMeta: { tokens, universe } } = yield* Ref.get(info.state)
+      const { listing: { byId, hype } } = trading.at(yield* Ref.get(info.state), start)
+      const names = [0, 3, 4, 10_000, 11_035, 110_000].map((id) => byId.get(id)?.coin)
+      assert.deepStrictEqual(names, ["SOL", "BTC", "ETH", "PURR/USDC", "@1035", "test:ABC"])
+      assert.deepInclude(tokens[hype], { name: "HYPE", index: 1_105, tokenId: "0x7317beb7cceed72ef0b346074cc8e7ab" })
+      assert.isTrue(tokens.every(({ index }, at) => index === at))
+      assert.isTrue(
+        universe.every((pair) => known.has(pair.name) && pair.tokens.every((token) => token < tokens.length))
+      )
+      const user = keys.trader.address
+      yield* trading.act(user, {
+        type: "cDeposit",
+        signatureChainId: "0x66eee",
+        hyperliquidChain: "Testnet",
+        wei: 1_000,
+        nonce: 1
+      })
+    }).pipe(Effect.provide(Genesis.layer({ network: "testnet", stoppedAt: start }))))
 })

@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function*(first: Settings, usedNonces: ActionLog.
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
-  const options = SandboxSettings.toOptions(settings)
+  const options = { ...SandboxSettings.toOptions(settings), network: settings.network }
   return settings.sandboxPrices.length === 0 ? SandboxState.layer(options) : Layer.unwrap(
     Effect.promise(() => import("./stores/SandboxPrices.ts")).pipe(
       Effect.flatMap(({ read }) => read(settings)),

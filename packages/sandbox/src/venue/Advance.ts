@@ -14,7 +14,6 @@ import {
   abs,
   type Asset,
   findCollateral,
-  hype,
   type Perpetual,
   printPx,
   printSz,
@@ -333,7 +332,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
 const arrivals = (venue: Venue, account: TradingAccount): void => {
   const { now } = venue.state
   if (!account.unstaking.some(({ at }) => at <= now)) return
-  for (const { at, wei } of account.unstaking) if (at <= now) ensureBalance(account, hype).total += wei
+  for (const { at, wei } of account.unstaking) if (at <= now) ensureBalance(account, venue.listing.hype).total += wei
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 

@@ -324,6 +324,8 @@ export interface Listing {
   readonly byId: ReadonlyMap<number, Asset>
   readonly byCoin: ReadonlyMap<string, Asset>
   readonly tokens: ReadonlyMap<number, SpotToken>
+  /** The index of HYPE among the spot tokens. */
+  readonly hype: number
   /** Builder-deployed dexes, in the order of `perpDexs`. */
   readonly dexes: ReadonlyArray<string>
   /** The time at which the next coin is listed, in milliseconds. Until that time, this list of assets is complete. */
@@ -342,7 +344,7 @@ export const weiPerUsd = 100n
 /** The index of USDC among spot tokens. */
 export const usdc = 0
 
-/** The index of HYPE among spot tokens. */
+/** The index of HYPE among the spot tokens of mainnet. */
 export const hype = 150
 
 /** The index of USDH among spot tokens. */
@@ -414,6 +416,7 @@ export const listingAt = (info: InfoState, now: number): Listing => {
     byId: new Map(assets.map((asset) => [asset.id, asset])),
     byCoin: new Map(assets.map((asset) => [asset.coin, asset])),
     tokens: new Map(info.spotMeta.tokens.map((token) => [token.index, token])),
+    hype: info.spotMeta.tokens.find(({ name }) => name === "HYPE")?.index ?? hype,
     dexes,
     until: [...info.markets.values()].reduce(
       (next, { listedAt }) => listedAt >= now ? Math.min(next, listedAt) : next,

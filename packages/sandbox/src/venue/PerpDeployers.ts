@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import { actor, done, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
 import { clearPosition } from "./Advance.ts"
-import { type CandleMarket, hype, parseDecimal, usdc, usdDecimals } from "./Assets.ts"
+import { type CandleMarket, parseDecimal, usdc, usdDecimals } from "./Assets.ts"
 import { endByVenue, takeSpot } from "./Matching.ts"
 import { list as listOutcomes } from "./Outcomes.ts"
 import { deployAuction } from "./Reserves.ts"
@@ -79,8 +79,8 @@ const payAuction = (context: ActionContext, maxGas: number | null | undefined): 
   const price = parseDecimal(currentGas, 8) ?? 0n
   // zero uses a reserved deployment, at the same price
   if (maxGas !== null && maxGas !== undefined && maxGas > 0 && BigInt(maxGas) < price) return false
-  if (takeSpot(venue, actor(context), hype, price) === undefined) return false
-  addTo(venue.state.deposited, hype, -price)
+  if (takeSpot(venue, actor(context), venue.listing.hype, price) === undefined) return false
+  addTo(venue.state.deposited, venue.listing.hype, -price)
   return true
 }
 
