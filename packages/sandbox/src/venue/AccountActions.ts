@@ -385,7 +385,8 @@ const setMode = (venue: Venue, account: TradingAccount, mode: TradingAccount["ab
   const before = account.abstraction
   const wasUnified = isUnified(account)
   account.abstraction = mode
-  if (wasUnified && !isUnified(account) && hasPositions) {
+  const hasLoan = (account.spot.get(usdc)?.total ?? 0n) < 0n
+  if (wasUnified && !isUnified(account) && hasPositions || before === "portfolioMargin" && mode !== before && hasLoan) {
     account.abstraction = before
     return refuse(Words.abstractionTransition)
   }

@@ -406,8 +406,21 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
   }
 }
 
+/** Returns the members of `spotClearinghouseState` that only accounts with portfolio margin have. */
+const printPortfolio = (venue: Venue, account: TradingAccount) => {
+  const portfolio = Margin.portfolio(venue, account)
+  return portfolio === undefined ? {} : {
+    portfolioMarginEnabled: true,
+    portfolioMarginRatio: Decimals.printDecimal(
+      portfolio.value === 0n ? 0n : portfolio.required * 10n ** BigInt(ratioDecimals) / portfolio.value,
+      ratioDecimals
+    )
+  }
+}
+
 /** Returns the response to the query `spotClearinghouseState`. */
 export const spotState = (venue: Venue, account: TradingAccount): Account.SpotClearinghouseState => ({
+  ...printPortfolio(venue, account),
   balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold: reserved, total }]) => {
     const token = venue.listing.tokens.get(index)
     // the margin of perpetuals is reserved too, if the balance is their collateral

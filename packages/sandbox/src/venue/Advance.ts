@@ -14,11 +14,13 @@ import {
   abs,
   type Asset,
   findCollateral,
+  findUsdPair,
   type Perpetual,
   printPx,
   printSz,
   printUsd,
   readGivenPx,
+  usdc,
   weiPerUsd
 } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
@@ -111,8 +113,12 @@ const liquidationBooks = (
   const cross = known.filter(([, { isCross }]) => isCross)
   if (cross.length === 0) return isolated
   const sums = Margin.marginSums(venue, clearing)
-  const worth = sums.crossValue + Margin.collateral(account, dex)
-  return [...isolated, { isCross: true, positions: cross, worth, maintenance: sums.crossMaintenance }]
+  const portfolio = findCollateral(dex) === usdc ? Margin.portfolio(venue, account) : undefined
+  const worth = portfolio === undefined
+    ? sums.crossValue + Margin.collateral(venue, account, dex)
+    : portfolio.value * 95n / 100n
+  const maintenance = portfolio?.required ?? sums.crossMaintenance
+  return [...isolated, { isCross: true, positions: cross, worth, maintenance }]
 }
 
 const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
@@ -198,11 +204,16 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     hasClosed ||= met.sz > 0n
     // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
-    if (book.isCross && crossValue + Margin.collateral(account, dex) >= crossMaintenance) break
+    const portfolio = findCollateral(dex) === usdc ? Margin.portfolio(venue, account) : undefined
+    const isSafe = portfolio === undefined
+      ? crossValue + Margin.collateral(venue, account, dex) >= crossMaintenance
+      : !portfolio.isLiquidated
+    if (book.isCross && isSafe) break
   }
-  const rest = TradingState.isUnified(account) ? Margin.collateral(account, dex) : clearing.cash
+  const rest = TradingState.isUnified(account) ? Margin.collateral(venue, account, dex) : clearing.cash
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && rest < 0n)) {
     // the remaining balance of the account is transferred to the house, even if it is negative
+    if (account.abstraction === "portfolioMargin") takeOverLoan(venue, account, 1n)
     yieldFunds(venue, account, clearing, dex, rest)
   }
   // no one traded with the account: the next check tries again, and only a closed part is reported
@@ -226,6 +237,32 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       liquidated_account_value: printUsd(book.worth)
     }
   })
+}
+
+/** Transfers a part of an account's HYPE, one `parts`-th, to the house, which pays the price of a backstop liquidation. */
+const takeOverLoan = (venue: Venue, account: TradingAccount, parts: bigint): void => {
+  const { hype } = venue.listing
+  const pair = findUsdPair(venue.listing, hype)
+  const balance = account.spot.get(hype)
+  if (pair === undefined || balance === undefined) return
+  const wei = (balance.total - balance.hold) / parts
+  // the mean of the loan to value, 0.65, and twice 1
+  const paid = wei * markPrice(venue, pair) / pair.weiPerLot * 265n / 300n
+  balance.entry -= balance.total === 0n ? 0n : balance.entry * wei / balance.total
+  balance.total -= wei
+  ensureBalance(account, usdc).total += paid
+  TradingState.addTo(venue.state.house.spot, hype, wei)
+  TradingState.addTo(venue.state.house.spot, usdc, -paid)
+  emit(venue, { kind: "account", user: account.address })
+}
+
+/** Liquidates the loan of an account without positions, a fifth of its HYPE at a time. */
+const checkLoan = (venue: Venue, account: TradingAccount): void => {
+  const hasPositions = [...account.clearings.values()].some(({ positions }) => positions.size > 0)
+  for (let parts = hasPositions ? 0n : 5n; parts > 0n; parts--) {
+    if (Margin.portfolio(venue, account)?.isLiquidated !== true) return
+    takeOverLoan(venue, account, parts)
+  }
 }
 
 /**
@@ -273,6 +310,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
     : Number.POSITIVE_INFINITY
   next = Math.min(next, Outcomes.nextExpiry(venue))
   for (const account of accounts.values()) {
+    if (account.abstraction === "portfolioMargin") next = Math.min(next, (Math.floor(now / hour) + 1) * hour)
     next = Math.min(next, account.cancelAt ?? next, Orders.nextSliceAt(venue, account))
     for (const { at } of account.unstaking) next = Math.min(next, at)
   }
@@ -316,7 +354,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
         return isLong === a < b ? a : b
       }
       const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing, worst)
-      if ((crossValue + Margin.collateral(account, dex)) * 10n < crossMaintenance * 11n) return false
+      if ((crossValue + Margin.collateral(venue, account, dex)) * 10n < crossMaintenance * 11n) return false
       for (const [coin, position] of clearing.positions) {
         const asset = position.isCross ? undefined : Margin.perpetualByCoin(venue, coin)
         if (asset === undefined) continue
@@ -348,6 +386,10 @@ const playDue = (venue: Venue, previous: number): void => {
     if (account.twaps.size > 0) Orders.executeDue(venue, account)
     if (account.unstaking.length > 0) arrivals(venue, account)
     if (isHour && account.clearings.size > 0) Margin.pay(venue, account)
+    if (isHour && account.abstraction === "portfolioMargin") {
+      Margin.chargeInterest(venue, account)
+      checkLoan(venue, account)
+    }
   }
   settleDue(venue)
 }

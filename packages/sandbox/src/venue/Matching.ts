@@ -190,6 +190,9 @@ export const available = (venue: Venue, account: TradingAccount, token: number):
   const balance = account.spot.get(token)
   if (balance === undefined) return 0n
   const free = balance.total - balance.hold
+  // HYPE backs portfolio margin, as long as that needs it
+  const backs = token === venue.listing.hype && (Margin.portfolio(venue, account)?.required ?? 0n) > Margin.borrowOffset
+  if (backs) return 0n
   const dex = PriceTimeBook.isUnified(account) ? Assets.findCollateralDex(token) : undefined
   return dex === undefined ? free : Assets.min(free, Margin.withdrawable(venue, account, dex) * Assets.weiPerUsd)
 }
@@ -202,10 +205,21 @@ export const reducible = (account: TradingAccount, asset: Assets.Asset, order: V
   return against <= 0n ? 0n : order.isPositionTpsl ? against : Assets.min(order.sz, against)
 }
 
+/**
+ * Returns the amount of a spot token that the orders of an account can use, in the token's wei. With portfolio margin,
+ * orders borrow dollars, and the sale of HYPE frees margin.
+ */
+const spendable = (venue: Venue, account: TradingAccount, token: number): bigint => {
+  if (account.abstraction !== "portfolioMargin") return available(venue, account, token)
+  if (token === Assets.usdc) return Margin.freeMargin(venue, account, ownDex) * Assets.weiPerUsd
+  const balance = account.spot.get(token)
+  return balance === undefined ? 0n : balance.total - balance.hold
+}
+
 /** Returns whether the available balance covers a spot order. */
 export const isCovered = (venue: Venue, account: TradingAccount, asset: Assets.Asset, order: VenueOrder): boolean => {
   const of = reserved(asset, order, order.sz)
-  return of === undefined || available(venue, account, of.token) >= of.wei
+  return of === undefined || spendable(venue, account, of.token) >= of.wei
 }
 
 /** The venue's own dex of perpetuals. */
