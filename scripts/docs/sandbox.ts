@@ -14,7 +14,7 @@ const parts: { readonly [name: string]: string } = {
     `The sandbox supports all actions of the [catalog](operations.md)${
       unplayedActions.length === 0 ? "" : ` except ${codes(unplayedActions)}`
     }. It refuses others with HTTP 422, and the text names the action. ` +
-    `No account can deploy tokens or perpetuals: for every account, the venue refuses ${
+    `For every account, the venue refuses ${
       codes([...declinedTypes])
     }.`,
   queries: table(

@@ -43,7 +43,7 @@ import * as VenueInfo from "./venue/VenueInfo.ts"
 /** Options of the sandbox's chains. */
 export interface Options extends SandboxState.Options, Guard.GuardOptions {
   /** The network of the venue. Default: mainnet. */
-  readonly network?: VenueProfile.Network
+  readonly network?: VenueProfile.Network | undefined
 }
 
 /**
@@ -298,7 +298,7 @@ export const layerNoDeps = (options: SandboxState.Options & Guard.GuardOptions =
 export const layer = (
   { network = "mainnet", ...options }: Options = {}
 ): Layer.Layer<Services | Trading.Services | Trading.Signing> =>
-  layerNoDeps(options).pipe(
+  layerNoDeps({ ...options, network }).pipe(
     Layer.provide(Admission.layer()),
     Layer.merge(Inspector.layer()),
     Layer.provideMerge(Layer.mergeAll(VenueProfile.layer(network), ActionLogMemory.layer(), NonceSource.layerMemory()))

@@ -5,6 +5,7 @@ import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/e
 import type { SpotMeta } from "@trigate/domain/info/Market"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
+import type { Network } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,8 +21,9 @@ import { contracts, keys, tokenKey, tokens, traderStake, transactions } from "./
 import * as Random from "./Seed.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
-import { hype, makeMarkets, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
+import { makeMarkets, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import type { MarketFeed, Pending } from "./venue/MarketFeed.ts"
+import { toTestnet } from "./venue/Testnet.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
 import { ensureAccount } from "./venue/TradingState.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
@@ -70,7 +72,7 @@ export const genesisTrading = (seed: Random.Seed, listed: InfoState, now: number
     endowUsd(made, trader, BigInt(deposits.usd) * 10n ** BigInt(usdDecimals))
     depositSpot(made, trader, usdc, BigInt(deposits.spotUsdc) * 10n ** BigInt(spotUsdDecimals))
     ensureAccount(made.state, trader).earlierVolume = BigInt(tradedBefore) * 10n ** BigInt(usdDecimals)
-    depositSpot(made, trader, hype, BigInt(deposits.spotHype) * 10n ** 8n)
+    depositSpot(made, trader, made.listing.hype, BigInt(deposits.spotHype) * 10n ** 8n)
   }
   return made
 }
@@ -368,6 +370,8 @@ export class SandboxState extends Context.Service<SandboxState, {
 
 /** The initial state of the chains. */
 export interface Options {
+  /** The network whose names the venue has. Default: mainnet. */
+  readonly network?: Network | undefined
   /** The seed. Together with the `Clock`, it determines all generated data. Default: `"trigate"`. */
   readonly seed?: Random.Seed | undefined
   /**
@@ -387,10 +391,13 @@ export interface Options {
 }
 
 const make = Effect.fnUntraced(
-  function*({ faults, feed, limits, prices = new Map(), seed = Random.defaultSeed, speed = 1, stoppedAt }: Options) {
+  function*(
+    { faults, feed, limits, network, prices = new Map(), seed = Random.defaultSeed, speed = 1, stoppedAt }: Options
+  ) {
     const startedAt = yield* Clock.currentTimeMillis
     const beginsAt = stoppedAt ?? startedAt
-    const generated = genesisInfo(seed, TradingControls.makeSpotMeta(seed))
+    const mainnet = genesisInfo(seed, TradingControls.makeSpotMeta(seed))
+    const generated = network === "testnet" ? toTestnet(mainnet) : mainnet
     const listed = feed === undefined ? generated : yield* feed.listing(seed, beginsAt, generated)
     const { spotMeta } = listed
     const info = yield* Ref.make(listed)

@@ -29,6 +29,7 @@ const unaccepted = new Set([
   "CSignerAction",
   "activateOutcomeDeployer",
   "outcomeDeploy",
+  "perpDeploy",
   ...declinedTypes
 ])
 const shape = "Failed to deserialize the JSON body into the target type"

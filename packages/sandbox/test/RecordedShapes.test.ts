@@ -243,7 +243,9 @@ describe("the dex of a builder", () => {
       })
       assert.deepStrictEqual(yield* askAt({ type: "perpDexLimits", dex: "xyz" }, "coinToOiCap"), [
         [builderCoin, "100000000.0"],
-        ["xyz:GOLD", "100000000.0"]
+        ["xyz:GOLD", "100000000.0"],
+        ["xyz:TSLA", "100000000.0"],
+        ["xyz:NVDA", "100000000.0"]
       ])
       assert.isNull(yield* ask({ type: "perpDexLimits", dex: "" }))
       const status = (dex: string) => ask({ type: "perpDexStatus", dex })

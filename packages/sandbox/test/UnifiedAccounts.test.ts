@@ -5,7 +5,8 @@ import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { act, ask, askAt, eth, hypeSpot, listOf, markOf, place } from "./trader.ts"
+import { check } from "./randomTrading.ts"
+import { act, ask, askAt, eth, hypeSpot, listOf, markOf, place, venueNow } from "./trader.ts"
 import { atStart } from "./venue.ts"
 
 const user = keys.trader.address
@@ -41,6 +42,77 @@ const atPrice = (price: number) =>
   })
 
 const buy = (size: string) => place(user, eth, "buy", size, "2010", { tif: "Ioc" })
+
+describe("an account with portfolio margin", () => {
+  /** An account with 1000 HYPE at 30 dollars, which lend 19 500 dollars, and 100 dollars. */
+  const prepare = Effect.gen(function*() {
+    const { trading } = yield* SandboxState
+    yield* atPrice(2_000)
+    yield* trading.playPrices("@107", [{ time: 0, price: 30 }])
+    yield* trading.depositSpot(other, 150, "1000")
+    yield* trading.depositSpot(other, 0, "100")
+    const enable = act(other, "userPortfolioMargin", { ...chain, user: other, enabled: true, nonce: 1 })
+    const threshold = "Portfolio margin requires account value of $10000 or total volume of $5000000."
+    assert.strictEqual(yield* enable, threshold)
+    yield* trading.setVolume(other, "5000000")
+    assert.isUndefined(yield* enable)
+    return trading
+  })
+  const balances = Effect.map(
+    askAt({ type: "spotClearinghouseState", user: other }, "balances"),
+    (rows) => listOf(rows).map((row) => Number(JsonParts.at(row, "total")))
+  )
+
+  it.effect("is margined by its HYPE, borrows dollars for losses and spot orders, and pays interest", () =>
+    atStart(Effect.gen(function*() {
+      const trading = yield* prepare
+      yield* place(other, eth, "buy", "5", "2010", { tif: "Ioc" })
+      yield* atPrice(1_900)
+      yield* place(other, eth, "sell", "5", "1850", { tif: "Ioc", r: true })
+      const [owed = 0] = yield* balances
+      assert.isTrue(owed < -390 && owed > -450, String(owed))
+      const bought = yield* place(other, hypeSpot, "buy", "100", "31", { tif: "Ioc" })
+      assert.isDefined(JsonParts.at(bought, "filled"))
+      assert.deepStrictEqual(
+        yield* place(other, hypeSpot, "buy", "2000", "31", { tif: "Ioc" }),
+        { error: "Insufficient spot balance asset=10107" }
+      )
+      const [before = 0, hype = 0] = yield* balances
+      assert.isTrue(before < -3_300 && hype > 1_099, String([before, hype]))
+      // neither the loan nor what backs it leaves the account
+      const send = { ...chain, destination: user, time: 1 }
+      const refused = [yield* act(other, "usdSend", { ...send, amount: "1" })]
+      refused.push(yield* act(other, "spotSend", { ...send, token: "HYPE", amount: "1" }))
+      refused.push(yield* act(other, "userPortfolioMargin", { ...chain, user: other, enabled: false, nonce: 1 }))
+      assert.deepStrictEqual(refused, [
+        "Insufficient balance for withdrawal.",
+        "Insufficient balance for token transfer",
+        "Abstraction transition not allowed"
+      ])
+      yield* trading.advance(3_600_000)
+      assert.approximately((yield* balances)[0] ?? 0, before * (1 + 0.05 / 8_760), 0.0001)
+      const state = yield* ask({ type: "spotClearinghouseState", user: other })
+      assert.isTrue(JsonParts.at(state, "portfolioMarginEnabled"))
+      assert.isBelow(Number(JsonParts.at(state, "portfolioMarginRatio")), 0.95)
+      check((yield* venueNow).state)
+    })))
+
+  it.effect("is liquidated above a ratio of 0.95: its HYPE is taken over, a fifth at a time", () =>
+    atStart(Effect.gen(function*() {
+      const trading = yield* prepare
+      yield* place(other, hypeSpot, "buy", "500", "31", { tif: "Ioc" })
+      const [, held = 0] = yield* balances
+      yield* trading.playPrices("@107", [{ time: 0, price: 12.7 }])
+      yield* trading.advance(3_600_000)
+      assert.closeTo((yield* balances)[1] ?? 0, held, 1e-6)
+      yield* trading.playPrices("@107", [{ time: 0, price: 12.4 }])
+      yield* trading.advance(3_600_000)
+      const [owed = 0, left = 0] = yield* balances
+      assert.isBelow(left, held)
+      assert.isAbove(owed, -14_900)
+      check((yield* venueNow).state)
+    })))
+})
 
 describe("a unified account", () => {
   it.effect("has one balance of USDC, which backs perpetuals and pays their fees and losses", () =>

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Genesis from "@trigate/sandbox/SandboxState"
 import { markets, printPrice } from "@trigate/sandbox/unstable/venue/Assets"
 import type { CandleMarket } from "@trigate/sandbox/unstable/venue/Assets"
@@ -8,6 +9,8 @@ import * as SpotMetaBook from "@trigate/sandbox/unstable/venue/TradingControls"
 import * as VenueInfo from "@trigate/sandbox/unstable/venue/VenueInfo"
 import * as VenueMarkets from "@trigate/sandbox/unstable/venue/VenueMarkets"
 import type { InfoView } from "@trigate/sandbox/unstable/venue/VenueState"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -52,7 +55,13 @@ describe("what is listed", () => {
       "ANIME"
     ])
     const namesIn = (dex: string) => VenueMarkets.meta(listing, dex)?.universe.map(({ name }) => name)
-    assert.deepStrictEqual([namesIn("xyz"), namesIn("flx")], [["xyz:XYZ100", "xyz:GOLD"], ["flx:TSLA"]])
+    assert.deepStrictEqual(["xyz", "flx", "km"].map(namesIn), [
+      ["xyz:XYZ100", "xyz:GOLD", "xyz:TSLA", "xyz:NVDA"],
+      ["flx:TSLA", "flx:OIL"],
+      ["km:US500", "km:GOOGL"]
+    ])
+    const collateral = ["", "xyz", "km"].map((dex) => VenueMarkets.meta(listing, dex)?.collateralToken)
+    assert.deepStrictEqual(collateral, [0, 0, 360])
     const [least] = VenueMarkets.meta(listing, "")?.marginTables ?? []
     assert.deepStrictEqual(least, [3, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage: 3 }] }])
     assert.deepInclude(VenueMarkets.meta(listing, "")?.universe[13], {
@@ -103,10 +112,11 @@ describe("what is listed", () => {
     assert.strictEqual(builder?.name, "xyz")
     assert.deepStrictEqual(builder?.assetToStreamingOiCap, [
       ["xyz:XYZ100", "100000000.0"],
-      ["xyz:GOLD", "100000000.0"]
+      ["xyz:GOLD", "100000000.0"],
+      ["xyz:TSLA", "100000000.0"],
+      ["xyz:NVDA", "100000000.0"]
     ])
-    assert.strictEqual(other?.name, "flx")
-    assert.deepStrictEqual(rest, [])
+    assert.deepStrictEqual([other, ...rest].map((each) => each?.name), ["flx", "km"])
   })
 
   it("is not yet there before its listing", () => {
@@ -173,7 +183,7 @@ describe("prices", () => {
       new Set(Object.keys(mids)),
       new Set([...VenueMarkets.meta(listing, "")?.universe ?? [], ...state.spotMeta.universe].map(({ name }) => name))
     )
-    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "xyz")), ["xyz:XYZ100", "xyz:GOLD"])
+    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "flx")), ["flx:TSLA", "flx:OIL"])
     assert.deepStrictEqual(VenueMarkets.allMids(listing, "nope"), {})
   })
 })
@@ -197,4 +207,28 @@ describe("other reads", () => {
     assert.deepStrictEqual(ask({ type: "exchangeStatus" }).json(), { time: start, specialStatuses: null })
     assert.strictEqual(ask({ type: "clearinghouseState", user: "0x" }).status, 422)
   })
+})
+
+describe("the testnet", () => {
+  it.effect("has its own numbers and names, without gaps before HYPE", () =>
+    Effect.gen(function*() {
+      const { info, trading } = yield* Genesis.SandboxState
+      const { markets: known, spotMeta: { tokens, universe } } = yield* Ref.get(info.state)
+      const { listing: { byId, hype } } = trading.at(yield* Ref.get(info.state), start)
+      const names = [0, 3, 4, 10_000, 11_035, 110_000].map((id) => byId.get(id)?.coin)
+      assert.deepStrictEqual(names, ["SOL", "BTC", "ETH", "PURR/USDC", "@1035", "test:ABC"])
+      assert.deepInclude(tokens[hype], { name: "HYPE", index: 1_105, tokenId: "0x7317beb7cceed72ef0b346074cc8e7ab" })
+      assert.isTrue(tokens.every(({ index }, at) => index === at))
+      assert.isTrue(
+        universe.every((pair) => known.has(pair.name) && pair.tokens.every((token) => token < tokens.length))
+      )
+      const user = keys.trader.address
+      yield* trading.act(user, {
+        type: "cDeposit",
+        signatureChainId: "0x66eee",
+        hyperliquidChain: "Testnet",
+        wei: 1_000,
+        nonce: 1
+      })
+    }).pipe(Effect.provide(Genesis.layer({ network: "testnet", stoppedAt: start }))))
 })

@@ -5,7 +5,7 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as Seed from "@trigate/sandbox/unstable/Seed"
-import { usdc, weiPerUsd } from "@trigate/sandbox/unstable/venue/Assets"
+import { findCollateral, usdc, usdh, weiPerUsd } from "@trigate/sandbox/unstable/venue/Assets"
 import { firstSide, one } from "@trigate/sandbox/unstable/venue/Outcomes"
 import * as PriceTimeBook from "@trigate/sandbox/unstable/venue/TradingState"
 import { findAccount } from "@trigate/sandbox/unstable/venue/TradingState"
@@ -21,11 +21,16 @@ import { venueNow } from "./trader.ts"
 const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}` as const
 export const users = [addressOf(1), addressOf(2), addressOf(3), addressOf(4)] as const
 
-/** Ids and coins that are traded: three perpetuals, one of a builder's, and two spot pairs. */
-const assets = [[0, "BTC"], [1, "ETH"], [4, "kPEPE"], [110_000, "xyz:XYZ100"], [10_107, "@107"], [
-  10_000,
-  "PURR/USDC"
-]] as const
+/** Ids and coins that are traded: three perpetuals, two of builders in different collateral, and two spot pairs. */
+const assets = [
+  [0, "BTC"],
+  [1, "ETH"],
+  [4, "kPEPE"],
+  [110_000, "xyz:XYZ100"],
+  [130_000, "km:US500"],
+  [10_107, "@107"],
+  [10_000, "PURR/USDC"]
+] as const
 
 /** Numbers from a run's seed. */
 export const drawing = (run: number) => {
@@ -124,9 +129,9 @@ const actionOf = (
       type: "sendAsset",
       ...chain,
       destination,
-      sourceDex: draw.one(["", "spot", "xyz"]),
-      destinationDex: draw.one(["", "spot", "xyz"]),
-      token: "USDC",
+      ...(draw.below(2) === 0
+        ? { sourceDex: draw.one(["", "spot", "xyz"]), destinationDex: draw.one(["", "spot", "xyz"]), token: "USDC" }
+        : { sourceDex: draw.one(["km", "spot"]), destinationDex: draw.one(["km", "spot"]), token: "USDH" }),
       amount: String(draw.below(700)),
       fromSubAccount: "",
       nonce: 1
@@ -204,11 +209,17 @@ const money = (state: TradingState) => {
 export const check = (state: TradingState): void => {
   const accounts = [...state.accounts.values()]
   const { house } = state
-  const held = accounts.map(({ builderRewards, clearings, rewards }) =>
-    rewards + builderRewards +
-    sum([...clearings.values()].map(({ cash, positions }) => cash + sum([...positions.values()].map(({ raw }) => raw))))
-  )
-  const usd = house.cash + house.feesUsd + sum(held)
+  /** The money in the dexes whose collateral is a token, in millionths. */
+  const inDexes = (token: number): bigint =>
+    sum(
+      accounts.flatMap(({ clearings }) =>
+        [...clearings].flatMap(([dex, { cash, positions }]) =>
+          findCollateral(dex) === token ? [cash + sum([...positions.values()].map(({ raw }) => raw))] : []
+        )
+      )
+    )
+  const usd = house.cash + house.feesUsd +
+    sum(accounts.map(({ builderRewards, rewards }) => rewards + builderRewards))
   const tokens = new Set([
     ...state.deposited.keys(),
     ...house.spot.keys(),
@@ -220,7 +231,7 @@ export const check = (state: TradingState): void => {
       sum(accounts.map(({ unstaking }) => token === 150 ? sum(unstaking.map(({ wei }) => wei)) : 0n)) +
       (house.spot.get(token) ?? 0n) + (house.feesSpot.get(token) ?? 0n)
     assert.strictEqual(
-      spot + (token === usdc ? usd * weiPerUsd : 0n),
+      spot + (inDexes(token) + (token === usdc ? usd : 0n)) * weiPerUsd,
       state.deposited.get(token) ?? 0n,
       `token ${token}`
     )
@@ -266,7 +277,8 @@ export const check = (state: TradingState): void => {
     }
     for (const [token, { hold, total }] of account.spot) {
       assert.strictEqual(hold, holds.get(token) ?? 0n, `hold of ${token}`)
-      assert.isTrue(total >= hold && hold >= 0n, `balance of ${token}`)
+      const isBorrowed = account.abstraction === "portfolioMargin" && token === usdc
+      assert.isTrue((total >= hold || isBorrowed) && hold >= 0n, `balance of ${token}`)
     }
     assert.deepStrictEqual(new Map(account.exposure), exposure)
   }
@@ -350,6 +362,7 @@ export const play = <R = never>(
       yield* trading.depositSpot(user, 0, "3000")
       yield* trading.depositSpot(user, 150, "50")
       yield* trading.depositSpot(user, 1, "9000")
+      yield* trading.depositSpot(user, usdh, "4000")
     }
     const outcomes = new Map<string, number>()
     for (let step = 0; step < steps; step++) {

@@ -84,7 +84,7 @@ const make = Effect.fnUntraced(function*(first: Settings, usedNonces: ActionLog.
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
-  const options = SandboxSettings.toOptions(settings)
+  const options = { ...SandboxSettings.toOptions(settings), network: settings.network }
   const prices = settings.sandboxPrices.length === 0
     ? Effect.undefined
     : Effect.flatMap(Effect.promise(() => import("./stores/SandboxPrices.ts")), ({ read }) => read(settings))

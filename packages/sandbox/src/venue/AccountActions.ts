@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, printUsd, usdc } from "./Assets.ts"
+import { abs, divideUp, max, parseDecimal, type Perpetual, printDecimal, printUsd, usdc } from "./Assets.ts"
 import { weiPerUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
@@ -385,7 +385,8 @@ const setMode = (venue: Venue, account: TradingAccount, mode: TradingAccount["ab
   const before = account.abstraction
   const wasUnified = isUnified(account)
   account.abstraction = mode
-  if (wasUnified && !isUnified(account) && hasPositions) {
+  const hasLoan = (account.spot.get(usdc)?.total ?? 0n) < 0n
+  if (wasUnified && !isUnified(account) && hasPositions || before === "portfolioMargin" && mode !== before && hasLoan) {
     account.abstraction = before
     return refuse(Words.abstractionTransition)
   }
@@ -604,8 +605,10 @@ const listedDelegations = 100
 /** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
 export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   const account = actor(context)
-  if (wei === 0n || takeSpot(context.venue, account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
-  addTo(context.venue.state.deposited, hype, -wei)
+  if (wei === 0n || takeSpot(context.venue, account, context.venue.listing.hype, wei) === undefined) {
+    return refuse(Words.insufficientTransfer)
+  }
+  addTo(context.venue.state.deposited, context.venue.listing.hype, -wei)
   const { stake } = VenueState.accountOrNew(context.identity, context.user)
   context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake + wei })
   note(context, [account], { type: "cStakingTransfer", token: "HYPE", amount: printDecimal(wei, 8), isDeposit: true })
@@ -635,7 +638,7 @@ export const unstake: Handler<"cWithdraw"> = (context, { wei }) => {
   const { stake } = VenueState.accountOrNew(context.identity, context.user)
   if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
   context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake - wei })
-  addTo(context.venue.state.deposited, hype, wei)
+  addTo(context.venue.state.deposited, context.venue.listing.hype, wei)
   account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
   note(context, [account], { type: "cStakingTransfer", token: "HYPE", amount: printDecimal(wei, 8), isDeposit: false })
   return done

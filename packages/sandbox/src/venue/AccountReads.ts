@@ -180,9 +180,9 @@ const playedBars = (
 
 /** Returns the response to the query `candleSnapshot`: the bars of the price path, including the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowRequest, now: number) => {
-  const made = market.outcome === undefined
-    ? playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
-    : Outcomes.bars(venue, market, window, now)
+  const made = Decimals.isDerived(market)
+    ? Outcomes.bars(venue, market, window, now)
+    : playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
@@ -406,14 +406,27 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
   }
 }
 
+/** Returns the members of `spotClearinghouseState` that only accounts with portfolio margin have. */
+const printPortfolio = (venue: Venue, account: TradingAccount) => {
+  const portfolio = Margin.portfolio(venue, account)
+  return portfolio === undefined ? {} : {
+    portfolioMarginEnabled: true,
+    portfolioMarginRatio: Decimals.printDecimal(
+      portfolio.value === 0n ? 0n : portfolio.required * 10n ** BigInt(ratioDecimals) / portfolio.value,
+      ratioDecimals
+    )
+  }
+}
+
 /** Returns the response to the query `spotClearinghouseState`. */
 export const spotState = (venue: Venue, account: TradingAccount): Account.SpotClearinghouseState => ({
+  ...printPortfolio(venue, account),
   balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold: reserved, total }]) => {
     const token = venue.listing.tokens.get(index)
     // the margin of perpetuals is reserved too, if the balance is their collateral
-    const isCollateral = index === Decimals.usdc && isUnified(account)
-    const hold = isCollateral
-      ? min(total, reserved + Margin.backing(venue, account, Matching.ownDex).needed * Decimals.weiPerUsd)
+    const dex = isUnified(account) ? Decimals.findCollateralDex(index) : undefined
+    const hold = dex !== undefined
+      ? min(total, reserved + Margin.backing(venue, account, dex).needed * Decimals.weiPerUsd)
       : reserved
     return token === undefined || total === 0n ? [] : [{
       coin: token.name,

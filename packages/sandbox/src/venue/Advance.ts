@@ -13,7 +13,8 @@ import * as Decimals from "./Assets.ts"
 import {
   abs,
   type Asset,
-  hype,
+  findCollateral,
+  findUsdPair,
   type Perpetual,
   printPx,
   printSz,
@@ -93,7 +94,8 @@ interface Book {
 const liquidationBooks = (
   venue: Venue,
   account: TradingAccount,
-  clearing: Clearing
+  clearing: Clearing,
+  dex: string
 ): ReadonlyArray<Book> => {
   const known = [...clearing.positions].flatMap(([coin, position]): ReadonlyArray<readonly [Perpetual, Position]> => {
     const asset = Margin.perpetualByCoin(venue, coin)
@@ -111,8 +113,12 @@ const liquidationBooks = (
   const cross = known.filter(([, { isCross }]) => isCross)
   if (cross.length === 0) return isolated
   const sums = Margin.marginSums(venue, clearing)
-  const worth = sums.crossValue + Margin.collateral(account)
-  return [...isolated, { isCross: true, positions: cross, worth, maintenance: sums.crossMaintenance }]
+  const portfolio = findCollateral(dex) === usdc ? Margin.portfolio(venue, account) : undefined
+  const worth = portfolio === undefined
+    ? sums.crossValue + Margin.collateral(venue, account, dex)
+    : portfolio.value * 95n / 100n
+  const maintenance = portfolio?.required ?? sums.crossMaintenance
+  return [...isolated, { isCross: true, positions: cross, worth, maintenance }]
 }
 
 const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
@@ -150,13 +156,14 @@ const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size:
 }
 
 /** Returns the cash of an account in a dex: with the spot balance, if it is the collateral. */
-const sumFunds = (account: TradingAccount, clearing: Clearing): bigint =>
-  clearing.cash + (TradingState.isUnified(account) ? ensureBalance(account, usdc).total / weiPerUsd : 0n)
+const sumFunds = (account: TradingAccount, clearing: Clearing, dex: string): bigint =>
+  clearing.cash +
+  (TradingState.isUnified(account) ? ensureBalance(account, findCollateral(dex)).total / weiPerUsd : 0n)
 
 /** Transfers dollars of an account to the house. */
-const yieldFunds = (venue: Venue, account: TradingAccount, clearing: Clearing, usd: bigint): void => {
-  venue.state.house.cash += usd
-  if (TradingState.isUnified(account)) ensureBalance(account, usdc).total -= usd * weiPerUsd
+const yieldFunds = (venue: Venue, account: TradingAccount, clearing: Clearing, dex: string, usd: bigint): void => {
+  TradingState.payHouse(venue.state, dex, usd)
+  if (TradingState.isUnified(account)) ensureBalance(account, findCollateral(dex)).total -= usd * weiPerUsd
   else clearing.cash -= usd
 }
 
@@ -177,10 +184,10 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   let hasClosed = isBackstop
   for (const [asset, { size }] of book.positions) {
     if (isBackstop) {
-      const before = sumFunds(account, clearing)
+      const before = sumFunds(account, clearing, dex)
       takeOver(venue, account, asset, size)
       // the remaining value of an isolated position is transferred to the house, even if it is negative
-      if (!book.isCross) yieldFunds(venue, account, clearing, sumFunds(account, clearing) - before)
+      if (!book.isCross) yieldFunds(venue, account, clearing, dex, sumFunds(account, clearing, dex) - before)
       continue
     }
     const order = closingOrder(venue, account.address, asset, size)
@@ -197,12 +204,17 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     hasClosed ||= met.sz > 0n
     // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
-    if (book.isCross && crossValue + Margin.collateral(account) >= crossMaintenance) break
+    const portfolio = findCollateral(dex) === usdc ? Margin.portfolio(venue, account) : undefined
+    const isSafe = portfolio === undefined
+      ? crossValue + Margin.collateral(venue, account, dex) >= crossMaintenance
+      : !portfolio.isLiquidated
+    if (book.isCross && isSafe) break
   }
-  const rest = TradingState.isUnified(account) ? Margin.collateral(account) : clearing.cash
+  const rest = TradingState.isUnified(account) ? Margin.collateral(venue, account, dex) : clearing.cash
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && rest < 0n)) {
     // the remaining balance of the account is transferred to the house, even if it is negative
-    yieldFunds(venue, account, clearing, rest)
+    if (account.abstraction === "portfolioMargin") takeOverLoan(venue, account, 1n)
+    yieldFunds(venue, account, clearing, dex, rest)
   }
   // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
@@ -227,6 +239,32 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   })
 }
 
+/** Transfers a part of an account's HYPE, one `parts`-th, to the house, which pays the price of a backstop liquidation. */
+const takeOverLoan = (venue: Venue, account: TradingAccount, parts: bigint): void => {
+  const { hype } = venue.listing
+  const pair = findUsdPair(venue.listing, hype)
+  const balance = account.spot.get(hype)
+  if (pair === undefined || balance === undefined) return
+  const wei = (balance.total - balance.hold) / parts
+  // the mean of the loan to value, 0.65, and twice 1
+  const paid = wei * markPrice(venue, pair) / pair.weiPerLot * 265n / 300n
+  balance.entry -= balance.total === 0n ? 0n : balance.entry * wei / balance.total
+  balance.total -= wei
+  ensureBalance(account, usdc).total += paid
+  TradingState.addTo(venue.state.house.spot, hype, wei)
+  TradingState.addTo(venue.state.house.spot, usdc, -paid)
+  emit(venue, { kind: "account", user: account.address })
+}
+
+/** Liquidates the loan of an account without positions, a fifth of its HYPE at a time. */
+const checkLoan = (venue: Venue, account: TradingAccount): void => {
+  const hasPositions = [...account.clearings.values()].some(({ positions }) => positions.size > 0)
+  for (let parts = hasPositions ? 0n : 5n; parts > 0n; parts--) {
+    if (Margin.portfolio(venue, account)?.isLiquidated !== true) return
+    takeOverLoan(venue, account, parts)
+  }
+}
+
 /**
  * Liquidates each part of an account (the cross positions of a dex, or one isolated position) that is below its
  * maintenance margin.
@@ -234,7 +272,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue
-    for (const book of liquidationBooks(venue, account, clearing)) {
+    for (const book of liquidationBooks(venue, account, clearing, dex)) {
       if (book.worth < book.maintenance) liquidate(venue, account, clearing, dex, book)
     }
   }
@@ -272,6 +310,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
     : Number.POSITIVE_INFINITY
   next = Math.min(next, Outcomes.nextExpiry(venue))
   for (const account of accounts.values()) {
+    if (account.abstraction === "portfolioMargin") next = Math.min(next, (Math.floor(now / hour) + 1) * hour)
     next = Math.min(next, account.cancelAt ?? next, Orders.nextSliceAt(venue, account))
     for (const { at } of account.unstaking) next = Math.min(next, at)
   }
@@ -306,7 +345,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     const account = ensureAccount(venue.state, holder)
-    for (const clearing of account.clearings.values()) {
+    for (const [dex, clearing] of account.clearings) {
       // values each position at the lower price if it is long, at the higher price if it is short
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
@@ -315,7 +354,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
         return isLong === a < b ? a : b
       }
       const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing, worst)
-      if ((crossValue + Margin.collateral(account)) * 10n < crossMaintenance * 11n) return false
+      if ((crossValue + Margin.collateral(venue, account, dex)) * 10n < crossMaintenance * 11n) return false
       for (const [coin, position] of clearing.positions) {
         const asset = position.isCross ? undefined : Margin.perpetualByCoin(venue, coin)
         if (asset === undefined) continue
@@ -331,7 +370,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
 const arrivals = (venue: Venue, account: TradingAccount): void => {
   const { now } = venue.state
   if (!account.unstaking.some(({ at }) => at <= now)) return
-  for (const { at, wei } of account.unstaking) if (at <= now) ensureBalance(account, hype).total += wei
+  for (const { at, wei } of account.unstaking) if (at <= now) ensureBalance(account, venue.listing.hype).total += wei
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
@@ -347,6 +386,10 @@ const playDue = (venue: Venue, previous: number): void => {
     if (account.twaps.size > 0) Orders.executeDue(venue, account)
     if (account.unstaking.length > 0) arrivals(venue, account)
     if (isHour && account.clearings.size > 0) Margin.pay(venue, account)
+    if (isHour && account.abstraction === "portfolioMargin") {
+      Margin.chargeInterest(venue, account)
+      checkLoan(venue, account)
+    }
   }
   settleDue(venue)
 }

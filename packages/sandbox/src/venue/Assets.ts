@@ -2,6 +2,7 @@
  * The tradable coins and assets: their IDs in orders, their properties, tick and lot sizes, and the units of their
  * amounts.
  */
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Result from "effect/Result"
@@ -131,9 +132,16 @@ export interface CandleMarket {
    * cap. Absent if there is no cap.
    */
   readonly openInterestCap?: number
+  /** For a perpetual that an account has deployed: the oracle price, and the mark prices with their times. */
+  readonly oracle?: { px: string; readonly points: Array<{ readonly time: number; readonly price: number }> }
+  /** For such a perpetual: the multiple of the fee that the recipient (default: the deployer) earns. */
+  readonly deployerFee?: { readonly scale: string; readonly recipient: Address | null }
   /** For the side of an outcome: the terms from which its price follows. */
   readonly outcome?: OutcomePrice
 }
+
+/** Returns whether the prices of a market follow from other terms than a random walk under the seed. */
+export const isDerived = ({ oracle, outcome }: CandleMarket): boolean => outcome !== undefined || oracle !== undefined
 
 /** Returns whether growth mode is on at the given time. */
 export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
@@ -204,7 +212,13 @@ const listed: ReadonlyArray<
   ["ARB", "ARB", 0.25, 0.05, 8, 45_100, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000, table: 51 }],
   ["ANIME", "ANIME", 0.028, 0.08, 4, 3_100, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
   ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
-  ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"]
+  ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"],
+  ["xyz:TSLA", "TSLA", 430, 0.03, 6, 3_000, 3, 3, "2025-11-25"],
+  ["xyz:NVDA", "NVDA", 185, 0.028, 8, 5_000, 3, 3, "2025-11-25"],
+  ["flx:OIL", "OIL", 64, 0.025, 3, 4_000, 2, 4, "2025-12-01", { marginMode: "strictIsolated" }],
+  ["km:US500", "US500", 6_800, 0.009, 6, 900, 3, 3, "2026-01-12"],
+  ["km:GOOGL", "GOOGL", 310, 0.022, 3, 2_000, 3, 3, "2026-01-12"],
+  ["@230", "USDH", 1, 0.0002, 6, 40_000, 2, 6, "2025-09-24", { levelValue: 100_000 }]
 ]
 
 /** Returns the time, in milliseconds, at which a day such as `2025-01-01` begins. */
@@ -364,6 +378,8 @@ export interface Listing {
   readonly byId: ReadonlyMap<number, Asset>
   readonly byCoin: ReadonlyMap<string, Asset>
   readonly tokens: ReadonlyMap<number, SpotToken>
+  /** The index of HYPE among the spot tokens. */
+  readonly hype: number
   /** Builder-deployed dexes, in the order of `perpDexs`. */
   readonly dexes: ReadonlyArray<string>
   /** The time at which the next coin is listed, in milliseconds. Until that time, this list of assets is complete. */
@@ -382,8 +398,23 @@ export const weiPerUsd = 100n
 /** The index of USDC among spot tokens. */
 export const usdc = 0
 
-/** The index of HYPE among spot tokens. */
+/** The index of HYPE among the spot tokens of mainnet. */
 export const hype = 150
+
+/** The index of USDH among spot tokens. */
+export const usdh = 360
+
+/** The builder-deployed dexes whose collateral is another token than USDC, by the index of the token. */
+const collateralDexes: ReadonlyMap<number, string> = new Map([[usdh, "km"]])
+
+/** Returns the dex whose collateral a token is, the venue's own dex for USDC; `undefined` for any other token. */
+export const findCollateralDex = (token: number): string | undefined => token === usdc ? "" : collateralDexes.get(token)
+
+/** Returns the index of the token in which the perpetuals of a dex are margined and settled. */
+export const findCollateral = (dex: string): number => {
+  for (const [token, name] of collateralDexes) if (name === dex) return token
+  return usdc
+}
 
 const firstSpot = 10_000
 const firstBuilderDex = 100_000
@@ -451,6 +482,7 @@ export const listingAt = (info: InfoState, now: number): Listing => {
     byId: new Map(assets.map((asset) => [asset.id, asset])),
     byCoin: new Map(assets.map((asset) => [asset.coin, asset])),
     tokens: new Map(info.spotMeta.tokens.map((token) => [token.index, token])),
+    hype: info.spotMeta.tokens.find(({ name }) => name === "HYPE")?.index ?? hype,
     dexes,
     until: [...info.markets.values()].reduce(
       (next, { listedAt }) => listedAt >= now ? Math.min(next, listedAt) : next,

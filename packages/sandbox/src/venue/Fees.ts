@@ -163,3 +163,17 @@ export const chargeOutcomeFee = (
 /** Counts the volume of a settled outcome: its value at the settlement price. */
 export const countSettlement = (account: TradingAccount, now: number, wei: bigint): void =>
   countVolume(account, now, wei / Assets.weiPerUsd, true, spotKind)
+
+/**
+ * Pays the deployer of a perpetual its part of a trade's fee, for which the trader pays. Returns the part, in millionths
+ * of the collateral: zero for a perpetual that no account has deployed.
+ */
+export const payDeployer = ({ state }: Venue, { dex, market }: Assets.Perpetual, fee: bigint): bigint => {
+  const deployed = market.deployerFee === undefined ? undefined : state.perpDexes.get(dex)
+  if (market.deployerFee === undefined || deployed === undefined) return 0n
+  const { recipient, scale } = market.deployerFee
+  const part = fee * (Assets.parseDecimal(scale, rateDecimals) ?? 0n) / one
+  const account = ensureAccount(state, recipient ?? deployed.deployer)
+  ensureBalance(account, Assets.findCollateral(dex)).total += part * Assets.weiPerUsd
+  return part
+}

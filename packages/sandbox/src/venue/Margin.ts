@@ -7,7 +7,17 @@ import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { minute, premiumAt, priceAt } from "./CandleBars.ts"
 import * as Outcomes from "./Outcomes.ts"
-import { append, ensureClearing, ensureMarket, isUnified, sweep, withoutPrices } from "./TradingState.ts"
+import {
+  addTo,
+  append,
+  ensureBalance,
+  ensureClearing,
+  ensureMarket,
+  isUnified,
+  payHouse,
+  sweep,
+  withoutPrices
+} from "./TradingState.ts"
 import type {
   AccountValue,
   Clearing,
@@ -356,10 +366,70 @@ export const needed = (
   return total
 }
 
-/** Returns the dollars of the spot balance that back an account's perpetuals: zero unless it is their collateral. */
-export const collateral = (account: TradingAccount): bigint => {
-  const balance = isUnified(account) ? account.spot.get(Assets.usdc) : undefined
-  return balance === undefined ? 0n : (balance.total - balance.hold) / Assets.weiPerUsd
+/**
+ * Returns the part of the spot balance that backs an account's perpetuals in a dex, in millionths of the token: zero
+ * unless the balance is their collateral.
+ */
+export const collateral = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+  const token = Assets.findCollateral(dex)
+  const balance = isUnified(account) ? account.spot.get(token) : undefined
+  return (balance === undefined ? 0n : (balance.total - balance.hold) / Assets.weiPerUsd) +
+    (token === Assets.usdc ? loanValue(venue, account, loanToValue) : 0n)
+}
+
+/** The parts of the value of HYPE that portfolio margin lends, and at which it liquidates: in thousandths. */
+const loanToValue = 650n
+const liquidationThreshold = 825n
+
+/** The additional maintenance margin of portfolio margin, in millionths of a dollar. */
+export const borrowOffset = 20_000_000n
+
+/** Returns a part of the value of an account's HYPE, in millionths of a dollar: zero without portfolio margin. */
+const loanValue = (venue: Venue, account: TradingAccount, thousandths: bigint): bigint => {
+  if (account.abstraction !== "portfolioMargin") return 0n
+  const balance = account.spot.get(venue.listing.hype)
+  const pair = Assets.findUsdPair(venue.listing, venue.listing.hype)
+  if (balance === undefined || pair === undefined) return 0n
+  const value = (balance.total - balance.hold) * markPrice(venue, pair) / pair.weiPerLot / Assets.weiPerUsd
+  return value * thousandths / 1_000n
+}
+
+/**
+ * Returns what an account with portfolio margin has borrowed, its required maintenance margin, and the value at which
+ * it is liquidated, in millionths of a dollar; `undefined` for any other account.
+ */
+export const portfolio = (venue: Venue, account: TradingAccount) => {
+  if (account.abstraction !== "portfolioMargin") return undefined
+  let balance = (account.spot.get(Assets.usdc)?.total ?? 0n) / Assets.weiPerUsd
+  let maintenance = 0n
+  for (const [dex, clearing] of account.clearings) {
+    if (Assets.findCollateral(dex) !== Assets.usdc) continue
+    const { crossMaintenance, crossValue } = marginSums(venue, clearing)
+    balance += crossValue
+    maintenance += crossMaintenance
+  }
+  const borrowed = Assets.max(0n, -balance)
+  const required = borrowOffset + maintenance + borrowed
+  const value = Assets.max(0n, balance) + loanValue(venue, account, liquidationThreshold)
+  return {
+    borrowed,
+    required,
+    value,
+    isLiquidated: (borrowed > 0n || maintenance > 0n) && required * 100n > value * 95n
+  }
+}
+
+/** The yearly interest of borrowed dollars, while little of the supply is borrowed: in thousandths. */
+const borrowRate = 50n
+const hoursPerYear = 8_760n
+
+/** Charges an account with portfolio margin an hour's interest on its loan. */
+export const chargeInterest = (venue: Venue, account: TradingAccount): void => {
+  const { borrowed = 0n } = portfolio(venue, account) ?? {}
+  const interest = borrowed * Assets.weiPerUsd * borrowRate / 1_000n / hoursPerYear
+  if (interest === 0n) return
+  ensureBalance(account, Assets.usdc).total -= interest
+  addTo(venue.state.house.feesSpot, Assets.usdc, interest)
 }
 
 /**
@@ -374,8 +444,11 @@ export const backing = (
   coin?: string,
   more = nothingMore
 ): { readonly value: bigint; readonly needed: bigint; readonly notional: bigint } => {
-  const dexes = isUnified(account) ? [...account.clearings.keys()] : [dex]
-  let [value, need, notional] = [collateral(account), 0n, 0n]
+  const token = Assets.findCollateral(dex)
+  const dexes = isUnified(account)
+    ? [...account.clearings.keys()].filter((each) => Assets.findCollateral(each) === token)
+    : [dex]
+  let [value, need, notional] = [collateral(venue, account, dex), 0n, 0n]
   for (const each of dexes) {
     const clearing = account.clearings.get(each)
     if (clearing === undefined) continue
@@ -399,7 +472,12 @@ export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): 
  */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const { needed, notional, value } = backing(venue, account, dex)
-  return Assets.max(0n, value - Assets.max(needed, notional / 10n))
+  const free = Assets.max(0n, value - Assets.max(needed, notional / 10n))
+  // borrowed dollars stay in the account
+  const balance = account.abstraction === "portfolioMargin" ? account.spot.get(Assets.findCollateral(dex)) : undefined
+  return balance === undefined
+    ? free
+    : Assets.min(free, Assets.max(0n, (balance.total - balance.hold) / Assets.weiPerUsd))
 }
 
 /** Returns whether an account has enough margin for an order. */
@@ -434,7 +512,7 @@ export const liquidationPx = (
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
   const own = maintenanceMargin(asset, position, mark)
   const spare = position.isCross
-    ? crossValue + collateral(account) - crossMaintenance
+    ? crossValue + collateral(venue, account, asset.dex) - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const { maxLeverage } = findTier(asset, Assets.abs(position.size * mark)) ?? asset
   const double = BigInt(2 * maxLeverage)
@@ -498,7 +576,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       const amount = roundDown(-position.size * markPrice(venue, asset) * rate)
       if (position.isCross) clearing.cash += amount
       else position.raw += amount
-      venue.state.house.cash -= amount
+      payHouse(venue.state, dex, -amount)
       position.funding.allTime -= amount
       position.funding.sinceOpen -= amount
       position.funding.sinceChange -= amount

@@ -11,7 +11,15 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import * as Assets from "./Assets.ts"
-import { builderFeeAmount, chargeOutcomeFee, computeFee, countVolume, referralReward, spotKind } from "./Fees.ts"
+import {
+  builderFeeAmount,
+  chargeOutcomeFee,
+  computeFee,
+  countVolume,
+  payDeployer,
+  referralReward,
+  spotKind
+} from "./Fees.ts"
 import * as Margin from "./Margin.ts"
 import { dualSide, one as wholeToken } from "./Outcomes.ts"
 import * as PriceTimeBook from "./TradingState.ts"
@@ -182,9 +190,11 @@ export const available = (venue: Venue, account: TradingAccount, token: number):
   const balance = account.spot.get(token)
   if (balance === undefined) return 0n
   const free = balance.total - balance.hold
-  return token === Assets.usdc && PriceTimeBook.isUnified(account)
-    ? Assets.min(free, Margin.withdrawable(venue, account, ownDex) * Assets.weiPerUsd)
-    : free
+  // HYPE backs portfolio margin, as long as that needs it
+  const backs = token === venue.listing.hype && (Margin.portfolio(venue, account)?.required ?? 0n) > Margin.borrowOffset
+  if (backs) return 0n
+  const dex = PriceTimeBook.isUnified(account) ? Assets.findCollateralDex(token) : undefined
+  return dex === undefined ? free : Assets.min(free, Margin.withdrawable(venue, account, dex) * Assets.weiPerUsd)
 }
 
 /** Returns the maximum number of lots by which an order can reduce a position. */
@@ -195,10 +205,21 @@ export const reducible = (account: TradingAccount, asset: Assets.Asset, order: V
   return against <= 0n ? 0n : order.isPositionTpsl ? against : Assets.min(order.sz, against)
 }
 
+/**
+ * Returns the amount of a spot token that the orders of an account can use, in the token's wei. With portfolio margin,
+ * orders borrow dollars, and the sale of HYPE frees margin.
+ */
+const spendable = (venue: Venue, account: TradingAccount, token: number): bigint => {
+  if (account.abstraction !== "portfolioMargin") return available(venue, account, token)
+  if (token === Assets.usdc) return Margin.freeMargin(venue, account, ownDex) * Assets.weiPerUsd
+  const balance = account.spot.get(token)
+  return balance === undefined ? 0n : balance.total - balance.hold
+}
+
 /** Returns whether the available balance covers a spot order. */
 export const isCovered = (venue: Venue, account: TradingAccount, asset: Assets.Asset, order: VenueOrder): boolean => {
   const of = reserved(asset, order, order.sz)
-  return of === undefined || available(venue, account, of.token) >= of.wei
+  return of === undefined || spendable(venue, account, of.token) >= of.wei
 }
 
 /** The venue's own dex of perpetuals. */
@@ -348,10 +369,26 @@ export const movePosition = (
 
 /**
  * Distributes the fees of a trade: adds `share` (the builder fee) to the builder's rewards, a part of `fee` to the
- * referrer's rewards, and the remainder of `fee` to the venue's income. Amounts are in millionths of a dollar.
+ * referrer's rewards, and the remainder of `fee` to the venue's income. Amounts are in millionths of a dollar. Fees in
+ * another token have no rewards: the builder gets its fee at once.
  */
-const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
+const collect = (
+  venue: Venue,
+  account: TradingAccount,
+  dex: string,
+  fee: bigint,
+  builder: VenueOrder["builder"],
+  share: bigint
+) => {
   const { house } = venue.state
+  const token = Assets.findCollateral(dex)
+  if (token !== Assets.usdc) {
+    addTo(house.feesSpot, token, fee * Assets.weiPerUsd)
+    if (builder !== undefined) {
+      ensureBalance(ensureAccount(venue.state, builder.address), token).total += share * Assets.weiPerUsd
+    }
+    return
+  }
   if (builder !== undefined) PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share
   const referred = referralReward(account, fee)
   if (account.referrer !== undefined) {
@@ -373,18 +410,21 @@ const settlePerpetual = (
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
   const kind = { isSpot: false, isGrowing: Assets.isGrowing(asset.market, venue.state.now) }
-  const fee = computeFee(account, venue.state.now, notional, crossed, kind)
+  const base = computeFee(account, venue.state.now, notional, crossed, kind)
+  const deployerShare = payDeployer(venue, asset, base)
+  // above a scale of 1, the venue's part of the fee grows too
+  const fee = Assets.max(base, deployerShare)
   const share = builder === undefined ? 0n : builderFeeAmount(notional, builder.tenthsOfBp)
-  clearing.cash -= fee + share
-  collect(venue, account, fee, builder, share)
+  clearing.cash -= fee + deployerShare + share
+  collect(venue, account, asset.dex, fee, builder, share)
   countVolume(account, venue.state.now, notional, crossed, kind)
   PriceTimeBook.sweep(venue.state, account, asset.dex)
   return {
     startPosition: Assets.printSz(asset, before),
     dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
     closedPnl: Assets.printUsd(closedPnl),
-    fee: Assets.printUsd(fee + share),
-    feeToken: "USDC",
+    fee: Assets.printUsd(fee + deployerShare + share),
+    feeToken: venue.listing.tokens.get(Assets.findCollateral(asset.dex))?.name ?? "USDC",
     ...(share === 0n ? {} : { builderFee: Assets.printUsd(share) })
   }
 }
@@ -505,7 +545,7 @@ export const settleHouse = (venue: Venue, asset: Assets.Asset, isBuy: boolean, p
   const { house } = venue.state
   const paid = px * sz
   if (asset.kind === "perpetual") {
-    house.cash += isBuy ? -paid : paid
+    PriceTimeBook.payHouse(venue.state, asset.dex, isBuy ? -paid : paid)
     PriceTimeBook.addTo(house.positions, asset.coin, isBuy ? sz : -sz)
     return
   }

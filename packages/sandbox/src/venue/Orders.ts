@@ -5,7 +5,7 @@ import * as Random from "../Seed.ts"
 import { type ActionContext, undelegated } from "./AccountActions.ts"
 import { isCapped } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
-import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
+import { type Asset, divideUp, findUsdPair, max, min, printPx, printSz, readPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import { one as wholePrice } from "./Outcomes.ts"
@@ -334,7 +334,7 @@ const findPriorityRefusal = (orders: ReadonlyArray<OrderRequest>, rate: number):
  * Returns `undefined` if that pair is not listed.
  */
 const priorityFee = (venue: Venue, { asset, priority = 0 }: Draft, value: bigint): bigint | undefined => {
-  const pair = findUsdPair(venue.listing, hype)
+  const pair = findUsdPair(venue.listing, venue.listing.hype)
   return pair === undefined ? undefined : divideUp(
     value * BigInt(priority) * 10n ** BigInt(pair.pxDecimals),
     Margin.markPrice(venue, pair) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)

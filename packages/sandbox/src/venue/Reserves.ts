@@ -3,7 +3,7 @@ import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
 import { actor, done, refuse } from "./AccountActions.ts"
 import type { ActionContext, Handler } from "./AccountActions.ts"
-import { hype, parseDecimal, printDecimal, usdc } from "./Assets.ts"
+import { parseDecimal, printDecimal, usdc } from "./Assets.ts"
 import { withdrawable } from "./Margin.ts"
 import { available, readAmount, takeSpot } from "./Matching.ts"
 import { addTo, ensureBalance } from "./TradingState.ts"
@@ -83,7 +83,7 @@ export const gossipAuctions = ({ now, trading }: InfoView) => {
 
 /** Executes the action `gossipPriorityBid`: buys a slot at the current price of its auction, paid in HYPE of the spot balance. */
 export const bid: Handler<"gossipPriorityBid"> = (context, { ip, maxGas, slotId }) => {
-  const { state } = context.venue
+  const { listing: { hype }, state } = context.venue
   const { currentGas, startTimeSeconds } = openAuction(state.now)
   if (slotId >= gossip.slots) return refuse(Words.unknownSlot(slotId))
   const key = bidKey(slotId, startTimeSeconds)

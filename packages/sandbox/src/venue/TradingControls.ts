@@ -16,7 +16,7 @@ import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { type Asset, type CandleMarket, hype, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
+import { type Asset, type CandleMarket, hype, parseDecimal, readGivenPx, usdDecimals, usdh } from "./Assets.ts"
 import { discardPrices, never, shareQuotes } from "./Margin.ts"
 import { firstSide, list, withOutcomes } from "./Outcomes.ts"
 import {
@@ -119,13 +119,15 @@ const knownTokens: ReadonlyArray<SpotToken> = [
   token(150, "HYPE", "0x0d01dc56dcaaca66ad901c959b4011ec", {
     fullName: "Hyperliquid",
     evmContract: { address: "0x2222222222222222222222222222222222222222", evm_extra_wei_decimals: 10 }
-  })
+  }),
+  token(usdh, "USDH", "0x54e00a5988577cb0b0c9ab0cb6ef7f4b", { fullName: "USDH" })
 ]
 
 /** Pairs that do not depend on the seed. */
 const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [1, quote], name: "PURR/USDC", index: 0, isCanonical: true },
-  { tokens: [150, quote], name: "@107", index: 107, isCanonical: false }
+  { tokens: [150, quote], name: "@107", index: 107, isCanonical: false },
+  { tokens: [usdh, quote], name: "@230", index: 230, isCanonical: false }
 ]
 
 const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
@@ -162,14 +164,17 @@ const madeToken = (seed: Random.Seed, index: number): SpotToken => {
 const lastToken = 460
 
 /** The first token index after which indexes are missing, so that a token's position can differ from its index. */
-const firstTokenHole = 300
+const firstTokenHole = usdh + 1
+
+/** The first index of a generated token without a pair. */
+const firstUnpaired = 300
 
 const isHole = (seed: Random.Seed, kind: string, index: number): boolean =>
   Random.below(Random.series(seed, `spot/holes/${kind}`), index, 6) === 0
 
 const madeTokens = (seed: Random.Seed): ReadonlyArray<SpotToken> =>
   Array.from({ length: lastToken - 1 }, (_, offset) => offset + 2)
-    .filter((index) => index !== 150 && (index < firstTokenHole || !isHole(seed, "token", index)))
+    .filter((index) => index !== 150 && index !== usdh && (index < firstTokenHole || !isHole(seed, "token", index)))
     .map((index) => madeToken(seed, index))
 
 /**
@@ -178,7 +183,7 @@ const madeTokens = (seed: Random.Seed): ReadonlyArray<SpotToken> =>
  * that is not listed.
  */
 const madePairs = (seed: Random.Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
-  tokens.filter(({ index }) => index < firstTokenHole)
+  tokens.filter(({ index }) => index < firstUnpaired)
     .map((base, offset): SpotPair => ({
       // one pair in thirty has a quote token other than USDC
       tokens: [base.index, Random.below(Random.series(seed, "spot/quotes"), offset, 30) === 0 ? 150 : quote],
@@ -186,7 +191,7 @@ const madePairs = (seed: Random.Seed, tokens: ReadonlyArray<SpotToken>): Readonl
       index: offset + 1,
       isCanonical: false
     }))
-    .filter(({ index }) => index !== 107 && !isHole(seed, "pair", index))
+    .filter(({ index }) => index !== 107 && index !== 230 && !isHole(seed, "pair", index))
 
 const byIndex = (a: { readonly index: number }, b: { readonly index: number }): number => a.index - b.index
 

@@ -12,7 +12,7 @@ import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Enc
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
-import { usdc, weiPerUsd } from "./Assets.ts"
+import { type CandleMarket, findCollateral, usdc, weiPerUsd } from "./Assets.ts"
 import type { DeployedOutcome } from "./Outcomes.ts"
 
 /** The members of an order that a book uses. */
@@ -397,7 +397,7 @@ export const sweep = (state: TradingState, account: TradingAccount, dex: string)
   clearing.cash -= spare
   account.deposited -= spare
   addTo(state.netDeposits, dex, -spare)
-  ensureBalance(account, usdc).total += spare * weiPerUsd
+  ensureBalance(account, findCollateral(dex)).total += spare * weiPerUsd
 }
 
 /** A depositor's part of a vault. Amounts are in millionths of a dollar. */
@@ -487,6 +487,22 @@ export interface Scheduled {
   readonly wei?: bigint
 }
 
+/** A dex of perpetuals that an account has deployed. */
+export interface DeployedDex {
+  readonly name: string
+  readonly fullName: string
+  readonly deployer: Address
+  readonly oracleUpdater: Address | null
+  feeRecipient: Address | null
+  /** The accounts that can send a variant of the deployer's action. */
+  readonly subDeployers: Map<string, ReadonlyArray<Address>>
+  readonly markets: Map<string, CandleMarket>
+  readonly fundingMultipliers: Map<string, string>
+  readonly fundingInterestRates: Map<string, string>
+  /** The time of the latest prices. */
+  pricedAt: number
+}
+
 /** The complete state of trading. */
 export class TradingState {
   /** The time up to which the venue has been simulated. */
@@ -511,6 +527,8 @@ export class TradingState {
   bridged: ReadonlyArray<{ readonly user: Address; readonly wei: bigint }> = none
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
   readonly deposited = new Map<number, bigint>()
+  /** The dexes that accounts have deployed, by name. */
+  readonly perpDexes = new Map<string, DeployedDex>()
   /** The outcomes that accounts have deployed, by number. */
   readonly deployedOutcomes = new Map<number, DeployedOutcome>()
   /** The accounts that can or could deploy outcomes, by the name of their venue. */
@@ -559,12 +577,19 @@ export const moveCash = (
   usd: bigint
 ): void => {
   if (isUnified(account)) {
-    ensureBalance(account, usdc).total += usd * weiPerUsd
+    ensureBalance(account, findCollateral(dex)).total += usd * weiPerUsd
     return
   }
   ensureClearing(account, dex).cash += usd
   account.deposited += usd
   addTo(netDeposits, dex, usd)
+}
+
+/** Pays the house an amount of the collateral of a dex, in millionths. */
+export const payHouse = ({ house }: TradingState, dex: string, amount: bigint): void => {
+  const token = findCollateral(dex)
+  if (token === usdc) house.cash += amount
+  else addTo(house.spot, token, amount * weiPerUsd)
 }
 
 /** Appends an entry to a list. When the list has twice `newest` entries, truncates it to the last `newest` ones. */

@@ -10,6 +10,7 @@ import { portfolio } from "./AccountReads.ts"
 import {
   abs,
   divideUp,
+  findCollateral,
   findUsdPair,
   hype,
   max,
@@ -155,8 +156,9 @@ export const sendAsset = (
   const token = parseToken(venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   const wei = readAmount(amount, token.weiDecimals)
-  const isOfPerps = sourceDex !== spotDex || destinationDex !== spotDex
-  if (wei === undefined || isOfPerps && (token.index !== usdc || wei % weiPerUsd !== 0n)) {
+  const dexes = [sourceDex, destinationDex].filter((dex) => dex !== spotDex)
+  const isCollateral = dexes.every((dex) => findCollateral(dex) === token.index)
+  if (wei === undefined || dexes.length > 0 && (!isCollateral || wei % weiPerUsd !== 0n)) {
     return refuse(Words.invalidAmount)
   }
   const from = fromSubAccount === undefined || fromSubAccount === null || fromSubAccount === ""
@@ -171,12 +173,12 @@ export const sendAsset = (
   if (sourceDex === spotDex && destinationDex === spotDex) {
     if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   } else if (sourceDex === spotDex) {
-    if (takeSpot(venue, from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
+    if (takeSpot(venue, from, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, to, destinationDex, usd)
   } else {
     if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
     moveCash(venue.state, from, sourceDex, -usd)
-    if (destinationDex === spotDex) ensureBalance(to, usdc).total += wei
+    if (destinationDex === spotDex) ensureBalance(to, token.index).total += wei
     else moveCash(venue.state, to, destinationDex, usd)
   }
   open(context, action.destination)
@@ -208,7 +210,9 @@ export const sendToEvm: Handler<"sendToEvmWithData"> = (context, action) => {
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   if (sourceDex !== spotDex && !isDex(venue, sourceDex)) return refuse(Words.unknownDex(sourceDex))
   const wei = readAmount(amount, token.weiDecimals)
-  if (wei === undefined || sourceDex !== spotDex && (token.index !== usdc || wei % weiPerUsd !== 0n)) {
+  if (
+    wei === undefined || sourceDex !== spotDex && (token.index !== findCollateral(sourceDex) || wei % weiPerUsd !== 0n)
+  ) {
     return refuse(Words.invalidAmount)
   }
   const account = actor(context)

@@ -48,7 +48,10 @@ export interface PricePath {
 
 /** Makes the price path of a seed. */
 export const seededPath = (seed: Random.Seed): PricePath => ({
-  priceAt: (market, now) => priceAt(seed, market, now),
+  priceAt: (market, now) =>
+    market.oracle === undefined
+      ? priceAt(seed, market, now)
+      : market.oracle.points.findLast(({ time }) => time <= now)?.price ?? market.price,
   isMonotone: () => true,
   playedSince: () => undefined
 })
@@ -115,11 +118,23 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
 /** The hash for events that are not caused by an action: TWAP slices, funding, liquidations. */
 export const zeroHash: Hash = `0x${"0".repeat(64)}`
 
-/** Updates the list of assets if `info` has changed or a new coin is listed. */
-export const relist = (venue: Venue, info: InfoState, now: number): void => {
-  if (venue.info === info && now <= venue.listing.until) return
+/** Returns the data for queries with the perpetuals that accounts have deployed. */
+export const withDeployed = <Info extends InfoState>(info: Info, { perpDexes }: TradingState_.TradingState): Info => {
+  if (perpDexes.size === 0) return info
+  const markets = new Map(info.markets)
+  for (const dex of perpDexes.values()) for (const [coin, market] of dex.markets) markets.set(coin, market)
+  return { ...info, markets }
+}
+
+/**
+ * Updates the list of assets if `info` has changed, a new coin is listed, or the state was replaced; always if
+ * `isChanged` is true.
+ */
+export const relist = (venue: Venue, info: InfoState, now: number, isChanged = false): void => {
+  const isSame = venue.outcomes.state === undefined || venue.outcomes.state === venue.state
+  if (!isChanged && isSame && venue.info === info && now <= venue.listing.until) return
   venue.info = info
-  venue.listing = Assets.listingAt(info, now)
+  venue.listing = Assets.listingAt(withDeployed(info, venue.state), now)
 }
 
 /** Records an event, which is delivered to followers later. */

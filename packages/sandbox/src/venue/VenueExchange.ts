@@ -27,6 +27,7 @@ import type { ActionContext, ActionDecision, ActionResponse, Handler } from "./A
 import { printUsd } from "./Assets.ts"
 import * as Orders from "./Orders.ts"
 import * as OutcomeActions from "./OutcomeActions.ts"
+import * as PerpDeployers from "./PerpDeployers.ts"
 import * as Reserves from "./Reserves.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import { findAccount } from "./TradingState.ts"
@@ -111,7 +112,6 @@ const isValidator = ({ identity, user }: ActionContext): boolean => identity.val
 
 /** The actions of deployers and validators, which the venue refuses for every account of the sandbox. */
 const declined = [
-  decline("perpDeploy", () => Words.notDeployer("perp")),
   decline("spotDeploy", () => Words.notDeployer("spot")),
   decline("finalizeEvmContract", () => Words.noEvmContract),
   decline("authorizeAqav2Role", () => Words.insufficientStake),
@@ -175,6 +175,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("sendToEvmWithData", Transfers.sendToEvm),
   play("borrowLend", Reserves.borrowLend),
   play("gossipPriorityBid", Reserves.bid),
+  play("perpDeploy", PerpDeployers.deploy),
   play("userOutcome", OutcomeActions.userOutcome),
   play("activateOutcomeDeployer", OutcomeActions.activate),
   play("outcomeDeploy", OutcomeActions.deploy),

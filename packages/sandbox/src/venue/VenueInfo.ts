@@ -15,6 +15,7 @@ import * as Outcomes from "./Outcomes.ts"
 import * as Reserves from "./Reserves.ts"
 import { findAccount } from "./TradingState.ts"
 import { vaultDetails, vaultSummaries } from "./Transfers.ts"
+import { withDeployed } from "./Venue.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
 import * as VenueState from "./VenueState.ts"
@@ -225,7 +226,8 @@ export const playedQueries: ReadonlySet<string> = new Set([
  * coin. For an unknown query type or shape, or an unknown member, the response is HTTP 422. For a body that is not JSON,
  * the response is HTTP 400.
  */
-export const answer = (view: VenueState.InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
+export const answer = (given: VenueState.InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
+  const view = withDeployed(given, given.trading.state)
   const parsed = Option.flatMap(Encoding.decode(body), (text) => Result.getSuccess(Encoding.parse(text)))
   if (Option.isNone(parsed)) return VenueState.notJson
   if (!hasType(parsed.value)) return VenueState.wrongShape()

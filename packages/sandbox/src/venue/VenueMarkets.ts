@@ -4,7 +4,7 @@ import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
-import { dayStatistics, premiumAt, priceAt, tape, type TapeTrade, tradeCount } from "./CandleBars.ts"
+import { dayStatistics, premiumAt, tape, type TapeTrade, tradeCount } from "./CandleBars.ts"
 import { marginTables } from "./ListedPerpetuals.ts"
 import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
@@ -34,9 +34,9 @@ const dexes = (listing: Listing): ReadonlyArray<string> =>
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) => {
-  const { before, lots: generated, price } = market.outcome === undefined
-    ? dayStatistics(seed, market, now)
-    : Outcomes.statistics(trading, market, now)
+  const { before, lots: generated, price } = Assets.isDerived(market)
+    ? Outcomes.statistics(trading, market, now)
+    : dayStatistics(seed, market, now)
   const lots = generated + MarketReads.tradedLots(trading, market.coin, now)
   const asset = trading.listing.byCoin.get(market.coin)
   const printed = asset === undefined
@@ -83,7 +83,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
           marginTiers: tiers.map(({ lowerBound, maxLeverage }) => ({ lowerBound: `${lowerBound}.0`, maxLeverage }))
         }
       ]),
-    collateralToken: 0
+    collateralToken: Assets.findCollateral(dex)
   }
 }
 
@@ -99,7 +99,7 @@ const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: nul
 /** Returns the market data of a perpetual, such as its prices. The data of a delisted perpetual are constant. */
 export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
-    const last = Assets.printPrice(market, priceAt(view.seed, market, market.delistedAt))
+    const last = Assets.printPrice(market, view.trading.path.priceAt(market, market.delistedAt))
     return {
       ...untraded,
       prevDayPx: last,
@@ -125,7 +125,10 @@ export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): A
     funding: printRate(fundingAt(view.seed, market, view.now)),
     openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.totalInterest(trading, asset)),
     premium: hasMid ? printPremium(premium) : null,
-    oraclePx: Assets.printPrice(market, Number(known.markPx) / (1 + premium)),
+    oraclePx: Assets.printPrice(
+      market,
+      market.oracle === undefined ? Number(known.markPx) / (1 + premium) : Number(market.oracle.px)
+    ),
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
       : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)],
@@ -254,22 +257,24 @@ const openInterestCaps = (listing: Listing, dex: string): ReadonlyArray<readonly
 /**
  * Returns the response to the query `perpDexs`: first `null` for the venue's own dex, then the builder-deployed dexes.
  */
-export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
+export const perpDexs = (view: InfoView): ReadonlyArray<PerpDex | null> => [
   null,
-  ...dexes(listing).map((name) => ({
-    name,
-    fullName: name.toUpperCase(),
-    deployer: Random.hex(listing.seed, `dex/${name}`, 40),
-    oracleUpdater: null,
-    feeRecipient: null,
-    assetToStreamingOiCap: openInterestCaps(listing, name),
-    // only `perpDeploy` actions change these members, and the sandbox does not support such actions
-    subDeployers: [],
-    deployerFeeScale: "1.0",
-    lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
-    assetToFundingMultiplier: [],
-    assetToFundingInterestRate: []
-  }))
+  ...dexes(view).map((name) => {
+    const deployed = view.trading.state.perpDexes.get(name)
+    return {
+      name,
+      fullName: deployed?.fullName ?? name.toUpperCase(),
+      deployer: deployed?.deployer ?? Random.hex(view.seed, `dex/${name}`, 40),
+      oracleUpdater: deployed?.oracleUpdater ?? null,
+      feeRecipient: deployed?.feeRecipient ?? null,
+      assetToStreamingOiCap: openInterestCaps(view, name),
+      subDeployers: [...deployed?.subDeployers ?? []],
+      deployerFeeScale: "1.0",
+      lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
+      assetToFundingMultiplier: [...deployed?.fundingMultipliers ?? []],
+      assetToFundingInterestRate: [...deployed?.fundingInterestRates ?? []]
+    }
+  })
 ]
 
 /** The limits of a builder-deployed dex, and of one transfer between dexes, in dollars. */

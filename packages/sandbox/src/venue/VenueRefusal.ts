@@ -246,6 +246,16 @@ export const tooManyOutcomes = "Error deploying outcome: too many outcomes"
 export const invalidSettlement = "Error deploying outcome: invalid settlement"
 export const unplayedDeployment = (operation: string): string =>
   `Error deploying outcome: the sandbox does not support ${operation}`
+// The texts of the refusals of deployers of dexes are Trigate's own, because the venue's texts are not known.
+export const dexName = "Error deploying perp: invalid dex name"
+export const oneDex = "Error deploying perp: the account has deployed another dex"
+export const unplayedCollateral = "Error deploying perp: the sandbox supports only USDC as collateral"
+export const invalidPerpetual = "Error deploying perp: invalid asset"
+export const oracleTooSoon = "Error deploying perp: oracle was updated less than 2.5 seconds ago"
+export const invalidOracle = "Error deploying perp: invalid oracle prices"
+export const dexIsTrading = "Error deploying perp: the dex has assets that are not halted"
+export const unplayedDexAction = (variant: string): string =>
+  `Error deploying perp: the sandbox does not support ${variant}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const notDeployer = (of: string): string => `Error deploying ${of}: not a deployer`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
