@@ -738,7 +738,7 @@ const lacksMargin = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bool
 /**
  * Returns the next resting order of a book side that can be filled. Ends the orders before it that cannot be filled.
  */
-const nextMaker = (
+export const nextMaker = (
   venue: Venue,
   asset: Assets.Asset,
   side: PriceTimeBook.BookSide<VenueOrder>,
@@ -854,7 +854,7 @@ export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: 
 }
 
 /** Fills a resting order against the house, at the order's price and at most with `lots`. Returns the filled lots. */
-const withHouse = (
+export const withHouse = (
   venue: Venue,
   asset: Assets.Asset,
   market: MarketState,
@@ -888,20 +888,6 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
       : nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
     quote.sz -= withHouse(venue, asset, market, maker, quote.sz)
-  }
-}
-
-/**
- * Fills the resting orders that a trade of a followed venue would have filled first, because their price is better than
- * the trade's, with at most the size of the trade. Each order is filled at its own price.
- */
-export const passTrade = (venue: Venue, asset: Assets.Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
-  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
-  const side = takerBuys ? market.asks : market.bids
-  for (let left = sz; left > 0n;) {
-    const maker = nextMaker(venue, asset, side, undefined, (at) => takerBuys ? at < px : at > px)
-    if (maker === undefined) return
-    left -= withHouse(venue, asset, market, maker, left)
   }
 }
 
