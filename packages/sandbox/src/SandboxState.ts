@@ -403,6 +403,7 @@ const make = Effect.fnUntraced(
     const info = yield* Ref.make(listed)
     const identity = yield* Ref.make(genesisVenue)
     const venue = genesisTrading(seed, listed, beginsAt, limits)
+    venue.hasRecurringOutcomes = feed === undefined
     venue.path = feed === undefined ? TradingControls.faster(venue.path, beginsAt, speed) : feed.path(venue.path)
     const failing = TradingControls.makeFaults(seed, faults)
     venue.rejectsOrder = () => failing.happens("rejectedLegs")

@@ -157,7 +157,7 @@ describe("a sandbox that follows another venue", () => {
       assert.notStrictEqual(JsonParts.at(yield* mids(own), "BTC"), "70000.0")
       down.isDown = false
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(own.feed.status().state, "following")
+      assert.strictEqual(own.feed?.status().state, "following")
       assert.deepStrictEqual(yield* bookOf(own, "BTC"), yield* bookOf(followed, "BTC"))
     }))
 })

@@ -329,6 +329,20 @@ const readQuery = (body: Encoding.Json): Partial<typeof Query.Type> =>
 const assetsIn = (text: string): ReadonlyArray<number> =>
   [...text.matchAll(/"a(?:sset)?"\s*:\s*([0-9]+)/gu)].map(([, id]) => Number(id))
 
+/**
+ * Fills the resting orders that a trade of a followed venue would have filled first, because their price is better than
+ * the trade's, with at most the size of the trade. Each order is filled at its own price.
+ */
+const fillPassed = (venue: Venue, asset: Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
+  const market = ensureMarket(venue.state, asset.coin)
+  const findBest = () => Matching.bestIn(asset, takerBuys ? market.asks : market.bids)
+  for (let left = sz; left > 0n;) {
+    const maker = Matching.nextMaker(venue, findBest, undefined, (at) => takerBuys ? at < px : at > px)
+    if (maker === undefined) return
+    left -= Matching.withHouse(venue, asset, market, maker.order, left)
+  }
+}
+
 /** Makes the feed over a source. */
 export const make = (source: Source): Pending => {
   const prices = new Map<string, Price>()
@@ -445,7 +459,7 @@ export const make = (source: Source): Pending => {
         const sz = parseDecimal(trade.sz, asset.szDecimals)
         // the first trades of a subscription are past ones
         const isNew = trade.time >= venue.state.now - minute && !isControlled(coin)
-        if (isNew && px !== undefined && sz !== undefined) Matching.passTrade(venue, asset, trade.side === "B", px, sz)
+        if (isNew && px !== undefined && sz !== undefined) fillPassed(venue, asset, trade.side === "B", px, sz)
         return nothing
       })
 

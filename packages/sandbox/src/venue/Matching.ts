@@ -654,7 +654,7 @@ interface Maker {
 }
 
 /** Returns the resting order that is matched first on a side of an asset's own book. */
-const bestIn = (asset: Assets.Asset, side: MarketState["asks"]): Maker | undefined => {
+export const bestIn = (asset: Assets.Asset, side: MarketState["asks"]): Maker | undefined => {
   const order = PriceTimeBook.best(side)
   return order === undefined ? undefined : { order, asset, px: order.px }
 }
@@ -696,7 +696,7 @@ const lacksMargin = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bool
 /**
  * Returns the next resting order that can be filled. Ends the orders before it that cannot be filled.
  */
-const nextMaker = (
+export const nextMaker = (
   venue: Venue,
   findBest: () => Maker | undefined,
   taker: VenueOrder | undefined,
@@ -815,7 +815,7 @@ export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: 
 }
 
 /** Fills a resting order against the house, at the order's price and at most with `lots`. Returns the filled lots. */
-const withHouse = (
+export const withHouse = (
   venue: Venue,
   asset: Assets.Asset,
   market: MarketState,
@@ -850,20 +850,6 @@ const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
       : nextMaker(venue, findBest, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)?.order
     if (quote === undefined || maker === undefined) return Margin.refill(venue, asset, market)
     quote.sz -= withHouse(venue, asset, market, maker, quote.sz)
-  }
-}
-
-/**
- * Fills the resting orders that a trade of a followed venue would have filled first, because their price is better than
- * the trade's, with at most the size of the trade. Each order is filled at its own price.
- */
-export const passTrade = (venue: Venue, asset: Assets.Asset, takerBuys: boolean, px: bigint, sz: bigint): void => {
-  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
-  const findBest = () => bestIn(asset, takerBuys ? market.asks : market.bids)
-  for (let left = sz; left > 0n;) {
-    const maker = nextMaker(venue, findBest, undefined, (at) => takerBuys ? at < px : at > px)?.order
-    if (maker === undefined) return
-    left -= withHouse(venue, asset, market, maker, left)
   }
 }
 

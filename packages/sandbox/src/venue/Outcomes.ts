@@ -376,7 +376,7 @@ export const list = (venue: Venue): void => {
   for (const [outcome, each] of known.active) {
     if (each.deployed === undefined && each.createdAt <= state.now) active.set(outcome, each)
   }
-  for (const outcome of numbersAt(state.now)) {
+  for (const outcome of venue.hasRecurringOutcomes ? numbersAt(state.now) : []) {
     const made = active.has(outcome) ? undefined : makeRecurring({ info, path }, outcome)
     if (made !== undefined) active.set(outcome, made)
   }

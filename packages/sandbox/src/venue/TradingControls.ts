@@ -16,7 +16,7 @@ import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { type Asset, type CandleMarket, hype, parseDecimal, readGivenPx, usdDecimals, usdh } from "./Assets.ts"
+import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals, usdh } from "./Assets.ts"
 import { discardPrices, never, shareQuotes } from "./Margin.ts"
 import { firstSide, list, withOutcomes } from "./Outcomes.ts"
 import {
@@ -434,7 +434,7 @@ export const make = (
   const playScheduled = ({ action, at, user, wei }: Scheduled): void => {
     const known = Ref.getUnsafe(identity)
     if (wei !== undefined) {
-      Transfers.depositSpot(venue, user, hype, wei)
+      Transfers.depositSpot(venue, user, venue.listing.hype, wei)
       MutableRef.set(identity.ref, changeAccount(known, user, {}))
       return
     }

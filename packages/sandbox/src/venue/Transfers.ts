@@ -12,7 +12,6 @@ import {
   divideUp,
   findCollateral,
   findUsdPair,
-  hype,
   max,
   printDecimal,
   printUsd,
@@ -83,7 +82,7 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
-  if (to.address === hypeBridge && token.index === hype) {
+  if (to.address === hypeBridge && token.index === context.venue.listing.hype) {
     context.venue.state.bridged = [...context.venue.state.bridged, { user: from.address, wei }]
   }
   note(context, [from, to], {

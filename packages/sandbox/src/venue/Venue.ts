@@ -90,6 +90,8 @@ export interface Venue {
   /** How often the book of each coin changed other than with the time. */
   readonly bookChanges: Map<string, number>
   outcomes: Outcomes.ListedOutcomes
+  /** Whether outcomes about the generated prices are listed. A venue that follows another one lists none. */
+  hasRecurringOutcomes: boolean
   /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is being executed. */
@@ -110,6 +112,7 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   followed: new Map(),
   bookChanges: new Map(),
   outcomes: Outcomes.unlisted,
+  hasRecurringOutcomes: true,
   events: undefined,
   hash: zeroHash,
   rejectsOrder: () => false
