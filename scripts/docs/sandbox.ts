@@ -14,9 +14,7 @@ const parts: { readonly [name: string]: string } = {
     `The sandbox supports all actions of the [catalog](operations.md)${
       unplayedActions.length === 0 ? "" : ` except ${codes(unplayedActions)}`
     }. It refuses others with HTTP 422, and the text names the action. ` +
-    `For every account, the venue refuses ${
-      codes([...declinedTypes])
-    }.`,
+    `For every account, the venue refuses ${codes([...declinedTypes])}.`,
   queries: table(
     ["Topic", "Queries that return HTTP 422"],
     Object.entries(unplayedQueries).map(([topic, types]) => [topic, codes(types)])
