@@ -1,9 +1,17 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { background } from "@trigate/domain/Caller"
 import * as Plan from "@trigate/simulation/Plan"
+import * as Simulation from "@trigate/simulation/Simulation"
+import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
+import * as StoreServer from "@trigate/simulation/StoreServer"
 import { isExhaustive } from "@trigate/testing/Sample"
+import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import { type Account, makeAccounts } from "./bots.ts"
 import * as Once from "./once.ts"
+import { checkWeight } from "./properties.ts"
 import * as Replicas from "./scenario.ts"
 import * as Streams from "./streams.ts"
 
@@ -59,6 +67,48 @@ describe("the streams of accounts between two replicas", () => {
   it(`lose no event without notice under the faults of ${streamSeeds} seeds, from ${first}`, () => {
     const scenario = Streams.make()
     passes(scenario, Plan.campaign(scenario, seeds(streamSeeds)))
+  })
+})
+
+/** Returns whether two replicas exceed their shared limit, while the clock of one jumps for 20 seconds. */
+const exceeded = Effect.fnUntraced(function*(hours: number) {
+  const { after, node: makeNode, now, random } = yield* Simulation.Simulation
+  const redis = yield* StoreServer.make("redis")
+  const store = RedisRateLimits.make()
+  const departures: Array<{ readonly at: number; readonly weight: number }> = []
+  const caller = background("caller")
+  const call = {
+    upstream: "trading-api",
+    class: "once",
+    caller,
+    cost: { weight: 20, requestUnits: 1 },
+    maxWait: 0
+  } as const
+  const [first] = ["gateway-1", "gateway-2"].map((name) => {
+    const node = makeNode(name)
+    node.start(
+      RateLimiter.use(({ take }) =>
+        Effect.forever(Effect.gen(function*() {
+          yield* Effect.sleep(200 + random() * 200)
+          const taken = yield* Effect.result(take(call))
+          if (Result.isSuccess(taken)) departures.push({ at: now(), weight: 20 })
+        }))
+      ).pipe(Effect.provide(RedisRateLimits.layer(store, redis.access, { "trading-api": 1200 })))
+    )
+    return node
+  })
+  after(70_000, () => first?.shiftClock(hours * 3_600_000))
+  after(90_000, () => first?.shiftClock(-hours * 3_600_000))
+  yield* Effect.sleep("4 minutes")
+  return checkWeight(departures, 1200)
+})
+
+describe("a limit that two replicas share", () => {
+  it("is not exceeded when the wall clock of one jumps back an hour, or forward two, for a while", () => {
+    for (const hours of [-1, 2]) {
+      const { exit } = Simulation.run(exceeded(hours), { seed: first })
+      assert.deepStrictEqual(exit, Exit.succeed([]))
+    }
   })
 })
 
