@@ -5,6 +5,7 @@ import * as Simulation from "@trigate/simulation/Simulation"
 import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
 import * as StoreServer from "@trigate/simulation/StoreServer"
 import { isExhaustive } from "@trigate/testing/Sample"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -101,6 +102,44 @@ const exceeded = Effect.fnUntraced(function*(hours: number) {
   after(90_000, () => first?.shiftClock(-hours * 3_600_000))
   yield* Effect.sleep("4 minutes")
   return checkWeight(departures, 1200)
+})
+
+/** Returns the seconds at which an unknown outcome is looked up, if the wall clock jumps after the first look-up. */
+const lookUps = Effect.fnUntraced(function*(hours: number) {
+  const { node: makeNode, now } = yield* Simulation.Simulation
+  const node = makeNode("gateway")
+  const found: Array<number> = []
+  node.start(Effect.scoped(Effect.gen(function*() {
+    const { claim, takeUnknown } = yield* ActionLogMemory.make()
+    const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
+    const action = {
+      caller: "local",
+      isListed: false,
+      signer,
+      nonce: 1,
+      actionType: "order",
+      fingerprint: "0x01"
+    } as const
+    const { settle } = yield* claim({ ...action, body: new Uint8Array(1), trace: { legs: [] } })
+    yield* settle("unknown")
+    for (;;) {
+      if ((yield* takeUnknown).length > 0) found.push(Math.round(now() / 1000))
+      if (found.length === 1 && now() < 500) node.shiftClock(hours * 3_600_000)
+      yield* Effect.sleep("1 second")
+    }
+  })))
+  yield* Effect.sleep("10 seconds")
+  return found.slice(0, 2)
+})
+
+describe("an action of unknown outcome", () => {
+  it("is looked up again on time when the wall clock jumps back an hour, or forward two", () => {
+    const { exit: expected } = Simulation.run(lookUps(0))
+    for (const hours of [-1, 2]) {
+      const { exit } = Simulation.run(lookUps(hours))
+      assert.deepStrictEqual(exit, expected)
+    }
+  })
 })
 
 describe("a limit that two replicas share", () => {
