@@ -29,7 +29,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type Account, type Attempt, type Signed, startsAt } from "./bots.ts"
-import { checkActions, contentOf, nonceOf, type Processed } from "./properties.ts"
+import { checkActions, checkEnds, contentOf, nonceOf, type Processed } from "./properties.ts"
 
 /**
  * A fault: how requests to the venue or operations of the store fail, the step before which the first replica ends, a
@@ -318,7 +318,7 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
         (content) => attempts.find(({ body }) => contentOf(body) === content)?.signer ?? ""
         // a store that has forgotten a nonce lets it arrive again, and the venue refuses it
       ).filter((text) => !isRestored || !text.startsWith("nonce ")),
-      ...attempts.filter(({ until }) => until === undefined).map(({ body }) => `never answered: ${body.slice(0, 60)}`)
+      ...checkEnds(attempts, 15_000)
     )
     return { violations, reached } satisfies Findings
   })

@@ -1,9 +1,18 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { background } from "@trigate/domain/Caller"
 import * as Plan from "@trigate/simulation/Plan"
+import * as Simulation from "@trigate/simulation/Simulation"
+import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
+import * as StoreServer from "@trigate/simulation/StoreServer"
 import { isExhaustive } from "@trigate/testing/Sample"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
+import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import { type Account, makeAccounts } from "./bots.ts"
 import * as Once from "./once.ts"
+import { checkWeight } from "./properties.ts"
 import * as Replicas from "./scenario.ts"
 import * as Streams from "./streams.ts"
 
@@ -59,6 +68,86 @@ describe("the streams of accounts between two replicas", () => {
   it(`lose no event without notice under the faults of ${streamSeeds} seeds, from ${first}`, () => {
     const scenario = Streams.make()
     passes(scenario, Plan.campaign(scenario, seeds(streamSeeds)))
+  })
+})
+
+/** Returns whether two replicas exceed their shared limit, while the clock of one jumps for 20 seconds. */
+const exceeded = Effect.fnUntraced(function*(hours: number) {
+  const { after, node: makeNode, now, random } = yield* Simulation.Simulation
+  const redis = yield* StoreServer.make("redis")
+  const store = RedisRateLimits.make()
+  const departures: Array<{ readonly at: number; readonly weight: number }> = []
+  const caller = background("caller")
+  const call = {
+    upstream: "trading-api",
+    class: "once",
+    caller,
+    cost: { weight: 20, requestUnits: 1 },
+    maxWait: 0
+  } as const
+  const [first] = ["gateway-1", "gateway-2"].map((name) => {
+    const node = makeNode(name)
+    node.start(
+      RateLimiter.use(({ take }) =>
+        Effect.forever(Effect.gen(function*() {
+          yield* Effect.sleep(200 + random() * 200)
+          const taken = yield* Effect.result(take(call))
+          if (Result.isSuccess(taken)) departures.push({ at: now(), weight: 20 })
+        }))
+      ).pipe(Effect.provide(RedisRateLimits.layer(store, redis.access, { "trading-api": 1200 })))
+    )
+    return node
+  })
+  after(70_000, () => first?.shiftClock(hours * 3_600_000))
+  after(90_000, () => first?.shiftClock(-hours * 3_600_000))
+  yield* Effect.sleep("4 minutes")
+  return checkWeight(departures, 1200)
+})
+
+/** Returns the seconds at which an unknown outcome is looked up, if the wall clock jumps after the first look-up. */
+const lookUps = Effect.fnUntraced(function*(hours: number) {
+  const { node: makeNode, now } = yield* Simulation.Simulation
+  const node = makeNode("gateway")
+  const found: Array<number> = []
+  node.start(Effect.scoped(Effect.gen(function*() {
+    const { claim, takeUnknown } = yield* ActionLogMemory.make()
+    const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
+    const action = {
+      caller: "local",
+      isListed: false,
+      signer,
+      nonce: 1,
+      actionType: "order",
+      fingerprint: "0x01"
+    } as const
+    const { settle } = yield* claim({ ...action, body: new Uint8Array(1), trace: { legs: [] } })
+    yield* settle("unknown")
+    for (;;) {
+      if ((yield* takeUnknown).length > 0) found.push(Math.round(now() / 1000))
+      if (found.length === 1 && now() < 500) node.shiftClock(hours * 3_600_000)
+      yield* Effect.sleep("1 second")
+    }
+  })))
+  yield* Effect.sleep("10 seconds")
+  return found.slice(0, 2)
+})
+
+describe("an action of unknown outcome", () => {
+  it("is looked up again on time when the wall clock jumps back an hour, or forward two", () => {
+    const { exit: expected } = Simulation.run(lookUps(0))
+    for (const hours of [-1, 2]) {
+      const { exit } = Simulation.run(lookUps(hours))
+      assert.deepStrictEqual(exit, expected)
+    }
+  })
+})
+
+describe("a limit that two replicas share", () => {
+  it("is not exceeded when the wall clock of one jumps back an hour, or forward two, for a while", () => {
+    for (const hours of [-1, 2]) {
+      const { exit } = Simulation.run(exceeded(hours), { seed: first })
+      assert.deepStrictEqual(exit, Exit.succeed([]))
+    }
   })
 })
 

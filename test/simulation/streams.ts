@@ -173,11 +173,17 @@ const makeVenue = Effect.fnUntraced(function*(network: Network.Network) {
         }
         return { fill, update }
       })
+      const isSplit = random() < 0.5
       ledger.userFills.push(...traded.map((each) => each.fill))
       ledger.orderUpdates.push(...traded.map(({ update }) => update))
       for (const reader of readers) {
         if (reader.user !== user) continue
-        if (reader.name === "userFills") reader.send(fill(user, traded.map((each) => each.fill), false))
+        // the fills of one block come in one frame, or in several
+        if (reader.name === "userFills") {
+          for (const rows of isSplit ? traded.map((each) => [each.fill]) : [traded.map((each) => each.fill)]) {
+            reader.send(fill(user, rows, false))
+          }
+        }
         if (reader.name === "orderUpdates") reader.send(traded.map(({ update: { row } }) => row))
       }
     }

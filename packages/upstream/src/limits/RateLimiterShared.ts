@@ -205,6 +205,31 @@ const reportEvery = 2000
 /** Milliseconds by which the clocks of two processes may differ. */
 const clockMargin = 1000
 
+/** Milliseconds after which a wall clock that has jumped is believed: units counted before have left the window. */
+const believedAfter = 120_000
+
+/**
+ * Makes the clock by which a process numbers the slots of the store: its wall clock, without a jump that ends within
+ * {@link believedAfter}. The other processes would not see the units that this process counts in other slots.
+ */
+const makeSlotClock = () => {
+  let offset: number | undefined
+  let jumpedAt: MonotonicTime | undefined
+  return (clock: Clock.Clock): number => {
+    const at = monotonicTime(clock)
+    const wall = clock.currentTimeMillisUnsafe()
+    const found = wall - monotonicMillis(at)
+    const isJump = offset !== undefined && Math.abs(found - offset) > clockMargin
+    jumpedAt = isJump ? jumpedAt ?? at : undefined
+    if (jumpedAt !== undefined && offset !== undefined && millisBetween(jumpedAt, at) <= believedAfter) {
+      return Math.round(monotonicMillis(at) + offset)
+    }
+    offset = found
+    jumpedAt = undefined
+    return wall
+  }
+}
+
 /** Milliseconds after its last report for which a process counts as running. */
 export const runningFor = 5 * reportEvery
 
@@ -231,6 +256,7 @@ const sumReported = (bounds: RateWindow.Bounds, { all, at, own, wall }: Reported
 /** Makes a rate limiter whose limits are shared through a store. */
 export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }: Options, driver: Driver) {
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
+  const slotTime = makeSlotClock()
   const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
   // if the queue is full, a refund is lost: the shared limit is then too low until the window has passed, but never too
   // high
@@ -296,7 +322,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       Effect.clockWith((clock) => {
         const written = alone
         alone = new Map()
-        const now = clock.currentTimeMillisUnsafe()
+        const now = slotTime(clock)
         // the store numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
         // later one
         const shift = Math.ceil((now - monotonicMillis(monotonicTime(clock))) / bounds.width)
@@ -344,7 +370,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       // the units of an outage are written also if no call follows: other processes need to know them
       if (alone.size > 0) return inTime(join(own))
       const before = new Map(own().map((slot) => [slot.index, slot]))
-      const wall = clock.currentTimeMillisUnsafe()
+      const wall = slotTime(clock)
       const reporting = Effect.flatMap(counters.report(id, wall), (all) => {
         if (all === undefined) return Effect.asVoid(join(own))
         reported = { at, wall, own: before, all }
@@ -358,7 +384,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       Effect.clockWith((clock) => {
         latestOwn = own
         usedAt = monotonicTime(clock)
-        const now = clock.currentTimeMillisUnsafe()
+        const now = slotTime(clock)
         // a process that has not reported since the store was unreachable may still have to write units
         const reportedFor = Math.min(runningFor, millisBetween(unreachableAt, usedAt) - clockMargin)
         const taking = makeTaking(limit, { id, now, call, callers, ahead, since: Math.floor(now - reportedFor) })
