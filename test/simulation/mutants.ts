@@ -139,8 +139,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "each replica uses the whole limit while Redis is away",
     file: "packages/upstream/src/limits/RateLimiterShared.ts",
-    from: `Effect.sync(() => ({ part: 1 / (isKnown ? replicas : 2), started: started(clock) }))`,
-    to: `Effect.sync(() => ({ part: 1, started: started(clock) }))`
+    from: "part: 1 / (isKnown ? replicas : 2),",
+    to: "part: 1,"
   },
   {
     name: "a refund is made twice",
