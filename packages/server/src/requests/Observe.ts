@@ -274,10 +274,10 @@ const sent = [
 ].join(", ")
 
 /** The response headers that a page is allowed to read in addition to the CORS-safelisted ones, and their meaning. */
-export const responseHeaders = {
+export const readableHeaders = {
   age: "Age of a cached response in seconds",
-  ratelimit: "The rate limit that the upstream states, and the rest of it",
-  "ratelimit-policy": "The policy of that rate limit",
+  ratelimit: "The rest of the caller's quota",
+  "ratelimit-policy": "The caller's quota",
   "retry-after": "Seconds until the same request can succeed",
   "x-request-id": "The ID of the request in the gateway's logs; yours, if you send one",
   "x-trigate-candles": "Where the bars come from, if some were stored",
@@ -287,7 +287,7 @@ export const responseHeaders = {
   "x-trigate-warning": "A problem that did not prevent the request"
 } as const
 
-const read = Object.keys(responseHeaders).join(", ")
+const read = Object.keys(readableHeaders).join(", ")
 
 const preflightHeaders = {
   "access-control-allow-methods": "GET, POST",

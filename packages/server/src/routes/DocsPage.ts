@@ -22,7 +22,7 @@ import * as SchemaAST from "effect/SchemaAST"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash is computed where it is used, without a service
 import { createHash } from "node:crypto"
 import { GatewayStatus } from "../Chains.ts"
-import { responseHeaders } from "../requests/Observe.ts"
+import { readableHeaders } from "../requests/Observe.ts"
 import { script, style } from "./DocsScript.ts"
 import * as StaticPage from "./StaticPage.ts"
 
@@ -261,7 +261,7 @@ ${table(["Group", "What to do"], groups, "Groups of errors")}
 ${
     table(
       ["Response header", "Content"],
-      Object.entries(responseHeaders).map(([name, meaning]) => [renderCode(name), renderText(meaning)]),
+      Object.entries(readableHeaders).map(([name, meaning]) => [renderCode(name), renderText(meaning)]),
       "Response headers"
     )
   }
