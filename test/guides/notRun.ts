@@ -44,7 +44,7 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/from-python-go-rust.md: type toGateway struct{ next http.RoundTripper } (only read)",
   "docs/guides/from-python-go-rust.md: pub(crate) static MAINNET_API_URL: &str = \"http://localhost:8080\"; (only read)",
   "docs/guides/from-python-go-rust.md: OkHttpClient http = new OkHttpClient.Builder().addInterceptor(chain -> { (only read)",
-  "docs/guides/unknown-outcomes.md: npx trigate actions list (it takes a database in which a crash left something)",
+  "docs/guides/unknown-outcomes.md: npx trigate actions (it takes a database in which a crash left something)",
   "examples/backend/README.md: npm run build (npm run packages installs, tests and starts the example in an empty folder)",
   "examples/backend/README.md: post() { curl -s \"localhost:3000$1\" -H 'content-type: application/json' -d \"$2\"; echo; } (npm run " +
   "packages asks the same)",

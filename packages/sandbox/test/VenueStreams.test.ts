@@ -218,6 +218,7 @@ describe("the streams of an account", () => {
         perpDexStates: [
           { totalVaultEquity: "100.0", perpsAtOpenInterestCap: [], leadingVaults },
           { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] },
+          { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] },
           { totalVaultEquity: "0.0", perpsAtOpenInterestCap: [] }
         ]
       })
