@@ -156,8 +156,8 @@ describe("ccxt reads", () => {
       const exchange = exchangeAt(url)
       const markets = yield* Effect.promise(() => exchange.loadMarkets())
       const perpetuals = Object.keys(markets).filter((symbol) => symbol.includes(":"))
-      assert.strictEqual(perpetuals.length, 193)
-      assert.deepStrictEqual([...perpetuals.slice(0, 14), ...perpetuals.slice(-3)], [
+      assert.strictEqual(perpetuals.length, 198)
+      assert.deepStrictEqual([...perpetuals.slice(0, 14), ...perpetuals.slice(-8)], [
         "BTC/USDC:USDC",
         "ETH/USDC:USDC",
         "SOL/USDC:USDC",
@@ -174,7 +174,12 @@ describe("ccxt reads", () => {
         "ANIME/USDC:USDC",
         "XYZ-XYZ100/USDC:USDC",
         "XYZ-GOLD/USDC:USDC",
-        "FLX-TSLA/USDC:USDC"
+        "XYZ-TSLA/USDC:USDC",
+        "XYZ-NVDA/USDC:USDC",
+        "FLX-TSLA/USDC:USDC",
+        "FLX-OIL/USDC:USDC",
+        "KM-US500/USDH:USDH",
+        "KM-GOOGL/USDH:USDH"
       ])
       const book = yield* Effect.promise(() => exchange.fetchOrderBook(btc))
       assert.deepStrictEqual([book.bids.length, book.asks.length], [20, 20])

@@ -51,24 +51,24 @@ layer(sandbox)("commands that read", (it) => {
       const window = "info candles BTC 1h --from 2026-01-02 --to 2026-01-02T01:00"
       yield* printed(
         window,
-        `OPEN TIME                    OPEN     HIGH      LOW    CLOSE    VOLUME  TRADES
-2026-01-02T00:00:00.000Z  72127.0  72433.0  72059.0  72281.0  46.11152    2427
-2026-01-02T01:00:00.000Z  72281.0  72370.0  71699.0  72058.0  45.90552    2416
+        `OPEN TIME                    OPEN     HIGH      LOW    CLOSE     VOLUME  TRADES
+2026-01-02T00:00:00.000Z  72127.0  72433.0  72059.0  72281.0  794.51473   14446
+2026-01-02T01:00:00.000Z  72281.0  72370.0  71699.0  72058.0  790.94022   14381
 `,
         "trigate: 2 bars of BTC 1h\n"
       )
       yield* printed(
         `${window} --out csv`,
         `open_time,close_time,open,high,low,close,volume,trades
-1767312000000,1767315599999,72127.0,72433.0,72059.0,72281.0,46.11152,2427
-1767315600000,1767319199999,72281.0,72370.0,71699.0,72058.0,45.90552,2416
+1767312000000,1767315599999,72127.0,72433.0,72059.0,72281.0,794.51473,14446
+1767315600000,1767319199999,72281.0,72370.0,71699.0,72058.0,790.94022,14381
 `,
         "trigate: 2 bars of BTC 1h\n"
       )
       const first = "{\"t\":1767312000000,\"T\":1767315599999,\"s\":\"BTC\",\"i\":\"1h\",\"o\":\"72127.0\"," +
-        "\"c\":\"72281.0\",\"h\":\"72433.0\",\"l\":\"72059.0\",\"v\":\"46.11152\",\"n\":2427}"
+        "\"c\":\"72281.0\",\"h\":\"72433.0\",\"l\":\"72059.0\",\"v\":\"794.51473\",\"n\":14446}"
       const second = "{\"t\":1767315600000,\"T\":1767319199999,\"s\":\"BTC\",\"i\":\"1h\",\"o\":\"72281.0\"," +
-        "\"c\":\"72058.0\",\"h\":\"72370.0\",\"l\":\"71699.0\",\"v\":\"45.90552\",\"n\":2416}"
+        "\"c\":\"72058.0\",\"h\":\"72370.0\",\"l\":\"71699.0\",\"v\":\"790.94022\",\"n\":14381}"
       yield* printed(`${window} --out ndjson`, `${first}\n${second}\n`, "trigate: 2 bars of BTC 1h\n")
       yield* printed(`${window} --out json`, `[${first},\n ${second}]\n`, "trigate: 2 bars of BTC 1h\n")
       yield* printed(`${window} --json`, `[${first},\n ${second}]\n`, "trigate: 2 bars of BTC 1h\n")
@@ -172,7 +172,7 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
       const read = yield* trigate("info raw -", { environment, stdin: `{ "type": "exchangeStatus" }\n` })
       assert.deepStrictEqual(read, { code: 0, stdout: expected, stderr: "" })
       const mids: unknown = JSON.parse((yield* trigate(`info raw {"type":"allMids","dex":"xyz"}`)).stdout)
-      assert.hasAllKeys(mids, ["xyz:XYZ100", "xyz:GOLD"])
+      assert.hasAllKeys(mids, ["xyz:XYZ100", "xyz:GOLD", "xyz:TSLA", "xyz:NVDA"])
     }))
 
   it.effect("info raw: refuses what is not a query, and passes on what the gateway and the venue refuse", () =>

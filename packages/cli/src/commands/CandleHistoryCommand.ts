@@ -289,7 +289,7 @@ const status = Command.make("status", wantedSeries, (wanted) =>
           [...byInterval].map(([interval, all]) => [interval, String(all.length)].concat(facts(all)))
         )
       }\n${series.length} series; for those of a coin: trigate candles status ${
-        series.find(({ coin }) => !coin.startsWith("@"))?.coin ?? series[0]?.coin
+        series.find(({ coin }) => !/^[@#]/u.test(coin))?.coin ?? series[0]?.coin
       }`
     yield* Output.print({ json: series, table })
   })).pipe(
