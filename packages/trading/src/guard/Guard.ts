@@ -723,7 +723,7 @@ export interface GuardOptions {
  * import { Exchange } from "@trigate/trading"
  * import { Sandbox } from "@trigate/sandbox"
  * import { ActionBuilder, Signer } from "@trigate/signing"
- * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ * import { Clock, Console, Effect, Layer, Logger, Redacted } from "effect"
  *
  * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "1" } as const
  * const signer = Signer.layerPrivateKey(
@@ -739,7 +739,10 @@ export interface GuardOptions {
  *
  * const policies = Effect.runSync(Policy.decode({ policies: [{ name: "desk", accounts: "*", orderNotional: 5000 }] }))
  *
- * await Effect.runPromise(Effect.provide(program, Layer.merge(Sandbox.layer({ policies }), signer)))
+ * // the guard logs each refusal
+ * const log = Layer.succeed(Logger.LogToStderr, true)
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer.mergeAll(Sandbox.layer({ policies }), signer, log)))
  * ```
  * ```text
  * orderNotional 5000
