@@ -380,6 +380,8 @@ describe.runIf(canOpen)("the console of a sandbox", () => {
             [
               "0.0 /s at most 5.0 /s",
               "0.0 /s at most 0.5 /s",
+              "– at most –",
+              "– at most –",
               "300 in total",
               "0 % at most 75 %",
               "850 at most 900",
