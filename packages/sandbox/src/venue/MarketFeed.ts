@@ -580,7 +580,10 @@ export const make = (source: Source): Pending => {
       },
       candles: ({ coin, interval }) =>
         Predicate.isString(coin) && isInterval(interval) && isFollowing(coin)
-          ? Stream.catchCause(source.streams.candle({ coin, interval }), () => Stream.empty).pipe(
+          ? source.streams.candle({ coin, interval }).pipe(
+            Stream.catchCause((cause) =>
+              Stream.fromEffectDrain(Effect.logWarning(`The bars of ${coin} ${interval} cannot be followed`, cause))
+            ),
             Stream.provideService(CurrentCaller, caller)
           )
           : undefined
