@@ -15,8 +15,7 @@ import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Guard from "@trigate/trading/guard/Guard"
-import { GuardStore } from "@trigate/trading/guard/GuardStore"
-import * as GuardStoreRedis from "@trigate/trading/guard/GuardStoreRedis"
+import * as GuardStore from "@trigate/trading/guard/GuardStore"
 import { Info } from "@trigate/trading/Info"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -78,7 +77,7 @@ const sandbox = Sandbox.layerNoDeps({ seed: "bench" }).pipe(
   Layer.provideMerge(Layer.merge(VenueProfile.layer("mainnet"), ActionLogMemory.layer()))
 )
 
-const makeGuard = Effect.fnUntraced(function*(store?: GuardStore["Service"]) {
+const makeGuard = Effect.fnUntraced(function*(store?: GuardStore.GuardStore["Service"]) {
   const policies = yield* Policy.decode(document)
   return yield* Guard.make({ policies, info: yield* Info, log: yield* ActionLog.ActionLog, store })
 })
@@ -131,8 +130,8 @@ const ordersOfBot = 20
 const shared = Effect.gen(function*() {
   const { url } = yield* RedisServer.redisServer
   const connect = Effect.map(
-    Layer.build(Layer.fresh(Layer.provide(GuardStoreRedis.layer(), Layer.orDie(NodeRedis.layer({ url }))))),
-    Context.get(GuardStore)
+    Layer.build(Layer.fresh(Layer.provide(GuardStore.layerRedis(), Layer.orDie(NodeRedis.layer({ url }))))),
+    Context.get(GuardStore.GuardStore)
   )
   const guards = [yield* makeGuard(yield* connect), yield* makeGuard(yield* connect)] as const
   const admitted = yield* admitOrder

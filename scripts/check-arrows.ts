@@ -120,7 +120,7 @@ const checkLint = (): void => {
 
 /** The import declarations that survive compilation: `import type` does not load anything. */
 const importsOf = (file: string): ReadonlyArray<string> =>
-  [...fs.readFileSync(file, "utf8").matchAll(/^(?:import|export)\s(?!type\s)(?:[^"]*?\sfrom\s)?"([^"]+)"/gmu)]
+  [...fs.readFileSync(file, "utf8").matchAll(/^(?:import|export(?=\s[*{]))\s(?!type\s)(?:[^"]*?\sfrom\s)?"([^"]+)"/gmu)]
     .flatMap((match) => match.slice(1))
 
 const resolve = (specifier: string, from: string): string | undefined => {

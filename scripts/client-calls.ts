@@ -108,7 +108,7 @@ const evmCalls = (
       .map((name) => ({ name, from: specifierOf("domain", `evm/${joined.get(name) ?? name}`) }))
       .toSorted((one, other) => one.from < other.from ? -1 : 1)
       .map(({ from, name }) => `import * as ${name} from "${from}"`),
-    `import { callAt, sendAt } from "./internal/JsonRpc.ts"`
+    `import { callAt, sendAt } from "./internal/Served.ts"`
   ], [
     `const method = callAt(Paths.${path}, ${declared}.serving.chain)\n` +
     `const send = sendAt(Paths.${path}, ${declared}.serving.chain)`,
@@ -128,7 +128,7 @@ export const clientModules: ReadonlyMap<string, string> = new Map([
     "packages/client/src/internal/InfoQueries.ts",
     module("The queries that are sent without conversion.", [
       `import * as InfoOperations from "${specifierOf("domain", "info/InfoOperations")}"`,
-      `import { query } from "./Query.ts"`
+      `import { query } from "./Served.ts"`
     ], calls("Info", queries, (name) => `query(InfoOperations.${name})`))
   ],
   ["packages/client/src/Evm.ts", evmCalls("The trading chain's EVM.", "Evm", "evm", "EvmOperations", evmOperations)],

@@ -1,7 +1,6 @@
 /** A bot over the services `Info` and `Exchange`: live, served or in memory, it is the same program. */
-import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
-import { isOpen } from "@trigate/domain/actions/ActionRecord"
-import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
+import { type ActionEntry, isOpen } from "@trigate/domain/actions/ActionOutcome"
+import * as Resolution from "@trigate/domain/actions/Resolution"
 import type { OutcomeUnknown } from "@trigate/domain/errors/GatewayError"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import type { Cloid, Order } from "@trigate/signing/actions/OrderAction"
@@ -43,9 +42,9 @@ const recover = Effect.fnUntraced(function*(cloid: Cloid, error: OutcomeUnknown)
     const { status } = found.order
     return status === "filled"
       ? "filled"
-      : OrderOutcome.isOpen(found.order)
+      : Resolution.isOpen(found.order)
       ? "resting"
-      : OrderOutcome.isRejected(found.order)
+      : Resolution.isRejected(found.order)
       ? { refused: status }
       : "canceled"
   }

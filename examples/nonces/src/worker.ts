@@ -1,13 +1,12 @@
 /** One process: takes its share of the signer's nonces, a hundred at a time, and prints them in the order of their arrival. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { NonceSource } from "@trigate/signing/NonceSource"
-import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import { Console, Effect, Layer, Redacted } from "effect"
 import * as Settings from "./settings.ts"
 
 const program = Effect.gen(function*() {
-  const nonces = yield* NonceSource
+  const nonces = yield* NonceSource.NonceSource
   const signer = yield* Settings.signer
   const taken = yield* Effect.forEach(
     Array.from({ length: yield* Settings.count }),
@@ -23,6 +22,6 @@ const redis = Layer.unwrap(
 )
 
 // a hundred calls at once wait for one another on a busy machine, and nobody waits for a nonce here
-const nonces = NonceSourceRedis.layer({ deadline: "1 minute" })
+const nonces = NonceSource.layerRedis({ deadline: "1 minute" })
 
 NodeRuntime.runMain(Effect.provide(program, nonces.pipe(Layer.provide(redis))))

@@ -8,7 +8,7 @@ import { keys, tokens, traderStake } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as TokenChainMemory from "@trigate/tokens/TokenChainMemory"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
-import * as InfoMemory from "@trigate/trading/InfoMemory"
+import * as Info from "@trigate/trading/Info"
 import { Effect, Fiber, Layer, Ref, Result } from "effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as Signer from "../src/Signer.ts"
@@ -30,12 +30,12 @@ const signer = Layer.succeed(
 const memory = () =>
   Treasury.layer.pipe(
     Layer.provide(signer),
-    Layer.provideMerge(Layer.mergeAll(ExchangeMemory.layer(), InfoMemory.layer(), TokenChainMemory.layer()))
+    Layer.provideMerge(Layer.mergeAll(ExchangeMemory.layer(), Info.layerMemory(), TokenChainMemory.layer()))
   )
 
 const priceIs = Effect.fn(function*(price: string) {
   yield* TestClock.setTime(now)
-  const { candles } = yield* InfoMemory.InfoState
+  const { candles } = yield* Info.InfoState
   const t = now - 120_000
   const bar: Candle = { t, T: t + 59_999, s: "HYPE", i: "1m", o: price, c: price, h: price, l: price, v: "1", n: 1 }
   yield* Ref.set(candles, new Map([["HYPE", [bar]]]))

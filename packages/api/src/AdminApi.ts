@@ -3,7 +3,7 @@
  *
  * They are served on the admin listener (a separate port), or on the callers' listener if it has a loopback address.
  */
-import { ActionId } from "@trigate/domain/actions/ActionRecord"
+import { ActionId } from "@trigate/domain/actions/ActionOutcome"
 import { HaltTarget, Policies } from "@trigate/domain/actions/Policy"
 import { CallerName, Quota, Scope, upstreamLabels } from "@trigate/domain/Caller"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
@@ -24,7 +24,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { Problems } from "./RouteParts.ts"
 
 /** A signed action for which no response was received. Its bytes are omitted, because they contain the signature. */
 export const UnansweredAction = Schema.Struct({

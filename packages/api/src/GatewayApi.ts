@@ -1,13 +1,78 @@
 /** The complete HTTP contract of the gateway. The server, the client and the OpenAPI document are derived from it. */
+import { SpotMeta } from "@trigate/domain/info/Market"
 import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { AdminApi } from "./AdminApi.ts"
 import { HealthApi } from "./HealthApi.ts"
-import { NodeApi } from "./NodeApi.ts"
-import { EvmApi, Layer2Api, StreamsApi } from "./RpcApi.ts"
+import * as Paths from "./Paths.ts"
+import { KeyedPath, Problems } from "./RouteParts.ts"
+import { eventParts, EvmApi, evmParts, Layer2Api, layer2Parts, socketParts, StreamsApi } from "./RpcApi.ts"
 import { SandboxApi } from "./SandboxApi.ts"
-import { TokensApi } from "./TokensApi.ts"
+import { keyedTokenEndpoints, TokensApi } from "./TokensApi.ts"
+import * as TradingApi from "./TradingApi.ts"
 import { ActionsApi, CandlesApi, ExchangeApi, InfoApi } from "./TradingApi.ts"
+
+const summary = (text: string) => OpenApi.annotations({ summary: text })
+
+/**
+ * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
+ * of one of the gateway's own routes. The path that contains only the endpoint key serves JSON-RPC of the layer 2.
+ *
+ * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
+ */
+export class NodeApi extends HttpApiGroup.make("node").add(
+  HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: TradingApi.SignedBody,
+    error: TradingApi.exchangeErrors
+  }).annotateMerge(summary("Always fails with UnavailableOnNode, because nodes do not serve signed actions")),
+  HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
+    ...TradingApi.outcomeParts,
+    params: { ...KeyedPath, ...TradingApi.ActionPath }
+  }).annotateMerge(summary("Outcome of a signed action")),
+  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, {
+    params: KeyedPath,
+    ...TradingApi.findOutcomeParts
+  })
+    .annotateMerge(summary("Outcome of a signed action, by signer and nonce, or by cloid")),
+  HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: TradingApi.InfoRequest,
+    success: SpotMeta,
+    error: TradingApi.infoErrors
+  }).annotateMerge(
+    summary(
+      "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
+    )
+  ),
+  HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...evmParts })
+    .annotateMerge(summary("JSON-RPC of the trading chain's EVM")),
+  ...keyedTokenEndpoints,
+  HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...layer2Parts })
+    .annotateMerge(summary("JSON-RPC of the layer 2")),
+  HttpApiEndpoint.get("socket", `/:endpointKey${Paths.socket}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(summary("The venue's WebSocket, signed actions included")),
+  HttpApiEndpoint.get("events", `/:endpointKey${Paths.streams}`, { params: KeyedPath, ...eventParts }).annotateMerge(
+    summary(
+      "Streams as Server-Sent Events. The endpoint key is in the path, because an EventSource cannot send headers"
+    )
+  ),
+  HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(summary("JSON-RPC of the trading chain's EVM over a WebSocket")),
+  HttpApiEndpoint.get("layer2Socket", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket")),
+  HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })
+    .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket, at the path that node providers use")),
+  HttpApiEndpoint.post("root", "/:endpointKey", { params: KeyedPath, ...layer2Parts })
+    .annotateMerge(summary("JSON-RPC of the layer 2, at the path that node providers use"))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Node surface",
+  description: "Routes whose URLs have the form that node providers use: the path begins with the caller's endpoint key"
+})) {}
 
 /** The contract without the routes for health, administration and control of a sandbox. */
 export class ChainsApi extends HttpApi.make("gateway")

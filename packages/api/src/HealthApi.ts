@@ -5,7 +5,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { Problems } from "./RouteParts.ts"
 
 /** The mode of one chain (live, sandbox or not configured), and its upstreams. */
 export const ChainReadiness = Schema.Struct({

@@ -19,7 +19,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { Problems } from "./RouteParts.ts"
 
 const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
 

@@ -19,7 +19,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { Problems } from "./RouteParts.ts"
 
 /** Maximum number of snapshots of a sandbox. Taking another snapshot removes the oldest. */
 export const maxSnapshots = 8

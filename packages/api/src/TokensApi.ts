@@ -6,10 +6,9 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { KeyedPath } from "./EndpointKey.ts"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { KeyedPath, Problems } from "./RouteParts.ts"
 import { Events, rpcErrors, RpcId } from "./RpcApi.ts"
 
 const tokenErrors = [...TokenOperations.getTokenData.failures, ...servedFailures] as const

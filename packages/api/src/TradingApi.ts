@@ -8,9 +8,8 @@ import {
   SignedAction,
   TokenDelegateDocumented
 } from "@trigate/domain/actions/Action"
-import { ActionAccepted, Cloid } from "@trigate/domain/actions/ActionOutcome"
-import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
-import { SwitchName, SwitchRequest, SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
+import { ActionAccepted, ActionId, ActionRecord, Cloid } from "@trigate/domain/actions/ActionOutcome"
+import { SwitchName, SwitchRequest, SwitchState } from "@trigate/domain/actions/Policy"
 import { CandleInterval, CandleSeries, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import {
@@ -36,9 +35,24 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Examples from "./Examples.ts"
-import { NonceRequest, Nonces } from "./Nonces.ts"
+import { actionSigner } from "./Examples.ts"
 import * as Paths from "./Paths.ts"
-import { Problems } from "./Problems.ts"
+import { Problems } from "./RouteParts.ts"
+
+/** The request for the next nonces of a signer. */
+export const NonceRequest = Schema.Struct({
+  signer: Address,
+  count: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
+    description: "The number of nonces; 1 if absent"
+  })
+}).annotate({ identifier: "NonceRequest", examples: [{ signer: actionSigner, count: 2 }] })
+export type NonceRequest = typeof NonceRequest.Type
+
+/** The next nonces of a signer, in ascending order. No other request gets them. */
+export const Nonces = Schema.Struct({ signer: Address, nonces: Schema.Array(Millis) }).annotate({
+  identifier: "Nonces"
+})
+export type Nonces = typeof Nonces.Type
 
 const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
 

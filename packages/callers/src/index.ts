@@ -8,9 +8,6 @@
 /** Authenticates the key of a request. Returns the caller and the scope of the key. */
 export * as CallerKeys from "./CallerKeys.ts"
 
-/** `CallerKeys` that checks keys against a `KeyStore`. */
-export * as CallerKeysStored from "./CallerKeysStored.ts"
-
 /** The store of a gateway's keys and their format: creates, lists, rotates and revokes keys. */
 export * as KeyStore from "./KeyStore.ts"
 

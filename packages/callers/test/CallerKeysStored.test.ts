@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CallerKeys } from "@trigate/callers/CallerKeys"
-import * as CallerKeysStored from "@trigate/callers/CallerKeysStored"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Key from "@trigate/callers/KeyStore"
 import { KeyStore, KeyStoreFault, layerMemory } from "@trigate/callers/KeyStore"
 import * as Effect from "effect/Effect"
@@ -31,10 +30,10 @@ const watched = Effect.gen(function*() {
   return { store, state, layer: Layer.succeed(KeyStore, watching) }
 })
 
-const checkOf = (layer: Layer.Layer<KeyStore>, options: CallerKeysStored.Options = {}) =>
+const checkOf = (layer: Layer.Layer<KeyStore>, options: CallerKeys.Options = {}) =>
   Effect.gen(function*() {
-    const context = yield* Layer.build(Layer.provide(CallerKeysStored.layer(options), layer))
-    const { check } = yield* Effect.provideContext(CallerKeys, context)
+    const context = yield* Layer.build(Layer.provide(CallerKeys.layerStored(options), layer))
+    const { check } = yield* Effect.provideContext(CallerKeys.CallerKeys, context)
     assert(check !== undefined)
     return (key: Redacted.Redacted) =>
       Effect.match(check(key), { onFailure: ({ _tag, detail }) => `${_tag}: ${detail}`, onSuccess: (caller) => caller })

@@ -14,7 +14,7 @@ const serveAlone = Command.make("trigate").pipe(
   Command.withSubcommands([ServeCommand.command, ServeCommand.sandboxCommand])
 )
 
-const loadHome = Effect.promise(() => import("./commands/HomeCommand.ts"))
+const loadHome = Effect.promise(() => import("./commands/StatusCommand.ts"))
 
 const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 
@@ -29,7 +29,7 @@ export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
     const runWith = { version: yield* Output.readVersion }
     if (args[0] === "serve" || args[0] === "sandbox") return yield* Command.runWith(serveAlone, runWith)(args)
-    const { command } = yield* args.length === 0 ? loadHome : loadCommands
+    const command = args.length === 0 ? (yield* loadHome).home : (yield* loadCommands).command
     return yield* Command.runWith(command, runWith)(args)
   },
   Effect.tapCause(Report.failure),

@@ -2,7 +2,7 @@
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import { callAt, sendAt } from "./internal/JsonRpc.ts"
+import { callAt, sendAt } from "./internal/Served.ts"
 
 const method = callAt(Paths.evm, EvmOperations.serving.chain)
 const send = sendAt(Paths.evm, EvmOperations.serving.chain)

@@ -2,13 +2,22 @@
 import * as Paths from "@trigate/api/Paths"
 import { nodeLabels } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure, LogRangeTooWide, UpstreamMalformed, WrapReason } from "@trigate/domain/errors/GatewayError"
+import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
+import {
+  type CallFailure,
+  type LogRangeTooWide,
+  unwrapReason,
+  type UpstreamMalformed,
+  type WrapReason,
+  wrapReason
+} from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { BlockHeader, ReceiptLog } from "@trigate/domain/evm/EvmResources"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
 import * as EvmMethods from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmStreams_ from "@trigate/domain/unstable/evm/EvmStreams"
+import type { blocks, logs } from "@trigate/domain/unstable/evm/EvmStreams"
 import type { StreamLost } from "@trigate/domain/unstable/streams/Subscription"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -20,7 +29,6 @@ import * as Queue from "effect/Queue"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import { label, type Options } from "./Connection.ts"
-import * as EvmResumption from "./internal/EvmResumption.ts"
 import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
 /** The errors of an EVM chain's stream. */
@@ -126,7 +134,7 @@ const streamsAt = (
   /** Streams the items of a subscription, each converted by the function `each`. */
   const stream = <S extends EvmStreams_.EvmSubscription, A>(
     declaration: S,
-    resume: (request: S["request"]["Type"]) => EvmResumption.Resumption<S["item"]["Type"]>,
+    resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
     each: (item: S["item"]["Type"], socket: RpcSocket) => Effect.Effect<A, CallFailure | StreamLost>
   ) => {
     const read = EvmStreams_.reader(declaration, serving, nodeLabels[serving.chain])
@@ -160,11 +168,11 @@ const streamsAt = (
   }
 
   return {
-    blocks: stream(EvmStreams_.blocks, EvmResumption.resumeBlocks, Effect.succeed),
-    logs: stream(EvmStreams_.logs, EvmResumption.resumeLogs, Effect.succeed),
+    blocks: stream(EvmStreams_.blocks, resumeBlocks, Effect.succeed),
+    logs: stream(EvmStreams_.logs, resumeLogs, Effect.succeed),
     receipt: (transaction) =>
       EvmStreams_.firstReceipt(
-        stream(EvmStreams_.blocks, EvmResumption.resumeBlocks, (_, { ask }) =>
+        stream(EvmStreams_.blocks, resumeBlocks, (_, { ask }) =>
           EvmStreams_.pollReceipt(
             Effect.mapError(getReceipt(nodeLabels[serving.chain], ask)(transaction), wrapReason)
           ))()
@@ -230,3 +238,117 @@ export const layer = (options: Options): Layer.Layer<EvmStreams, never, Socket.W
  */
 export const layerWebSocket = (options: Options): Layer.Layer<EvmStreams> =>
   Layer.provide(layer(options), Socket.layerWebSocketConstructorGlobal)
+
+/** One run of a stream over successive connections. */
+export interface Resumption<Item> {
+  /**
+   * Called at the start of each connection. Returns the encoded parameter of the subscription request, including the
+   * block at which to resume.
+   */
+  readonly begin: () => { readonly [member: string]: unknown }
+  /** Returns the items to emit when an item is received. */
+  readonly receive: (item: Item) => ReadonlyArray<Item>
+  /** Returns the items to emit after all items up to a block have been received. */
+  readonly reach: (block: bigint) => ReadonlyArray<Item>
+}
+
+/**
+ * The number of newest blocks that are requested again and compared after a lost connection. A deeper reorg is not
+ * detected.
+ */
+const depth = 64n
+
+const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
+
+/**
+ * Resumes a stream of blocks: drops blocks that were already emitted, and emits a block number again only if a reorg
+ * replaced that block.
+ */
+const resumeBlocks = (
+  { fromBlock }: (typeof blocks)["request"]["Type"]
+): Resumption<BlockHeader> => {
+  const known = new Map<bigint, string>()
+  let first: bigint | undefined
+  let last: bigint | undefined
+  return {
+    begin: () => {
+      if (first !== undefined && last !== undefined) return { fromBlock: encodeQuantity(resumeAt(first, last)) }
+      return { fromBlock: fromBlock === undefined ? "latest" : encodeQuantity(fromBlock) }
+    },
+    receive: (header) => {
+      const { hash, number } = header
+      if (known.get(number) === hash) return []
+      for (const each of known.keys()) if (each > number || each <= number - depth) known.delete(each)
+      known.set(number, hash)
+      first ??= number
+      last = number
+      return [header]
+    },
+    reach: () => []
+  }
+}
+
+const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
+
+/**
+ * Resumes a stream of logs: drops logs that were already emitted. If the new connection does not repeat an emitted log,
+ * a reorg has removed that log. Removals are emitted before new logs.
+ */
+const resumeLogs = (
+  { fromBlock, ...filter }: (typeof logs)["request"]["Type"]
+): Resumption<ReceiptLog> => {
+  // a map iterates in insertion order: the order in which the logs were emitted
+  const emitted = new Map<string, ReceiptLog>()
+  /** Emitted logs that this connection has not repeated yet. */
+  let unconfirmed = new Map<string, ReceiptLog>()
+  /** New logs. They wait until the removals of earlier logs are known, and are emitted after the removals. */
+  let waiting: Map<string, ReceiptLog> | undefined
+  let first = fromBlock
+  let position: bigint | undefined
+
+  const emit = (logs: Iterable<ReceiptLog>): ReadonlyArray<ReceiptLog> => {
+    for (const log of logs) emitted.set(logKey(log), log)
+    return [...logs]
+  }
+
+  return {
+    begin: () => {
+      const from = first === undefined || position === undefined ? first : resumeAt(first, position)
+      unconfirmed = new Map([...emitted].filter(([, { blockNumber }]) => from !== undefined && blockNumber >= from))
+      waiting = unconfirmed.size === 0 ? undefined : new Map()
+      return { ...filter, ...(from === undefined ? {} : { fromBlock: encodeQuantity(from) }), positions: true }
+    },
+    receive: (log) => {
+      const key = logKey(log)
+      if (log.removed === true) {
+        unconfirmed.delete(key)
+        waiting?.delete(key)
+        return emitted.delete(key) ? [log] : []
+      }
+      if (emitted.has(key)) {
+        unconfirmed.delete(key)
+        return []
+      }
+      if (waiting === undefined) return emit([log])
+      waiting.set(key, log)
+      return []
+    },
+    reach: (block) => {
+      const removed: Array<ReceiptLog> = []
+      for (const [key, log] of [...unconfirmed].filter(([, { blockNumber }]) => blockNumber <= block).toReversed()) {
+        unconfirmed.delete(key)
+        emitted.delete(key)
+        removed.push({ ...log, removed: true })
+      }
+      const added = emit([...(waiting?.values() ?? [])])
+      waiting = undefined
+      position = block
+      first ??= block + 1n
+      for (const [key, { blockNumber }] of emitted) {
+        if (blockNumber > block - depth) break
+        emitted.delete(key)
+      }
+      return [...removed, ...added]
+    }
+  }
+}

@@ -1,10 +1,9 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
-import { NonceRequest, Nonces } from "@trigate/api/unstable/Nonces"
+import { NonceRequest, Nonces } from "@trigate/api/unstable/TradingApi"
 import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure, write } from "@trigate/domain/actions/Action"
 import type { AnySignedAction, Identity, SubmitFailure } from "@trigate/domain/actions/Action"
-import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import { ActionRecord, type ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { ActionRecord, type ActionReference, type ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { ActionNotFound, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"

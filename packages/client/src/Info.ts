@@ -10,8 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
 import * as InfoQueries from "./internal/InfoQueries.ts"
-import { send } from "./internal/Query.ts"
-import { served } from "./internal/Served.ts"
+import { send, served } from "./internal/Served.ts"
 
 export * from "./internal/InfoQueries.ts"
 

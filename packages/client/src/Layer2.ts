@@ -2,7 +2,7 @@
 import * as Paths from "@trigate/api/Paths"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import { callAt, sendAt } from "./internal/JsonRpc.ts"
+import { callAt, sendAt } from "./internal/Served.ts"
 
 const method = callAt(Paths.layer2, Layer2Operations.serving.chain)
 const send = sendAt(Paths.layer2, Layer2Operations.serving.chain)

@@ -1,7 +1,7 @@
 /** Dead man's switches: signed actions that the gateway sends if the heartbeats of this program stop. */
 import * as Paths from "@trigate/api/Paths"
 import { type AnySignedAction, write } from "@trigate/domain/actions/Action"
-import { SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
+import { SwitchState } from "@trigate/domain/actions/Policy"
 import { decodeLossy, stringify } from "@trigate/domain/encoding/Encoding"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"

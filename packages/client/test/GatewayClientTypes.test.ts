@@ -5,8 +5,7 @@ import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
 import type { AnySignedAction, SubmitFailure } from "@trigate/domain/actions/Action"
-import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
+import type { ActionRecord, ActionReference, ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
 import type {
   Candle,

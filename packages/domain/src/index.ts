@@ -18,21 +18,6 @@ export * as Action from "./actions/Action.ts"
 /** The venue's responses to signed actions: HTTP 200 does not mean success, and the venue can reject a part of a batch. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
-/** The record of one signed action that the gateway sent: the action's state, and how its outcome was determined. */
-export * as ActionRecord from "./actions/ActionRecord.ts"
-
-/**
- * Dead man's switches: signed actions that a gateway sends when a program's heartbeats stop. The gateway holds no key: the
- * program signs the actions in advance, and each can only remove orders or reduce positions.
- */
-export * as DeadMansSwitch from "./actions/DeadMansSwitch.ts"
-
-/**
- * Derives the result of one order of a batch from the state of that order at the venue, and gives advice for refused
- * orders.
- */
-export * as OrderOutcome from "./actions/OrderOutcome.ts"
-
 /** The document of policies: what the guard lets pass for which accounts. */
 export * as Policy from "./actions/Policy.ts"
 

@@ -14,11 +14,5 @@ export * as Layer2 from "./Layer2.ts"
  */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/**
- * A layer 2 in memory: a test sets the receipts, blocks and logs, and the responses to other methods. The chain accepts
- * no transactions.
- */
-export * as Layer2Memory from "./Layer2Memory.ts"
-
 /** `Layer2` over the network: JSON-RPC by POST to a node's base URL. Receipts that can no longer change are cached. */
 export * as Layer2Upstream from "./Layer2Upstream.ts"

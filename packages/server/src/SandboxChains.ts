@@ -90,7 +90,7 @@ const sandboxState = (
     : Effect.flatMap(Effect.promise(() => import("./stores/SandboxPrices.ts")), ({ read }) => read(settings))
   const feed = Option.match(settings.sandboxFeedUrl, {
     onNone: () => Effect.undefined,
-    onSome: (url) => Effect.flatMap(Effect.promise(() => import("./stores/SandboxFeed.ts")), ({ open }) => open(url))
+    onSome: (url) => Effect.flatMap(Effect.promise(() => import("./stores/SandboxPrices.ts")), ({ open }) => open(url))
   })
   return Layer.unwrap(
     Effect.map(Effect.all({ prices, feed }), (found) => SandboxState.layer({ ...options, ...found }))

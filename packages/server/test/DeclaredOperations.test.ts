@@ -8,18 +8,15 @@ import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
-import { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
+import * as Layer2 from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as EvmChain from "@trigate/sandbox/unstable/evm/EvmChain"
 import { makeClient } from "@trigate/testing/Client"
 import { gateway, get, post } from "@trigate/testing/Gateway"
-import { Info } from "@trigate/trading/Info"
-import * as InfoMemory from "@trigate/trading/InfoMemory"
-import { TradingEvm } from "@trigate/trading/TradingEvm"
-import * as TradingEvmMemory from "@trigate/trading/TradingEvmMemory"
+import * as Info from "@trigate/trading/Info"
+import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -68,7 +65,7 @@ const body = ({ group, operation: { example, name } }: Declared) =>
     : { jsonrpc: "2.0", id: 1, method: name, params: example }
 
 const services = Effect.gen(function*() {
-  return { info: yield* Info, evm: yield* TradingEvm, layer2: yield* Layer2 }
+  return { info: yield* Info.Info, evm: yield* TradingEvm.TradingEvm, layer2: yield* Layer2.Layer2 }
 })
 
 /** The mistakes of all operations, each in a sentence. */
@@ -146,7 +143,7 @@ const change = Effect.gen(function*() {
   })
   const [last] = [...(yield* Ref.get(layer2.state)).transactions.values()].slice(-1)
   const { number } = yield* Effect.flatMap(
-    TradingEvm.use((service) => service.getBlockByNumber({ block: "latest" })),
+    TradingEvm.TradingEvm.use((service) => service.getBlockByNumber({ block: "latest" })),
     (block) => Effect.fromNullishOr(block)
   )
   if (last === undefined) return assert.fail()
@@ -225,9 +222,9 @@ describe("each declared operation", () => {
     Effect.gen(function*() {
       const known = yield* services
       const set = {
-        info: (yield* InfoMemory.InfoState).answer,
-        evm: (yield* TradingEvmMemory.TradingEvmState).answer,
-        layer2: (yield* Layer2Memory.Layer2State).answer
+        info: (yield* Info.InfoState).answer,
+        evm: (yield* TradingEvm.TradingEvmState).answer,
+        layer2: (yield* Layer2.Layer2State).answer
       }
       const mistakes = yield* mistakesIn(Effect.fnUntraced(function*(one) {
         const { answer, group, label, operation } = one
@@ -239,5 +236,5 @@ describe("each declared operation", () => {
         assert.deepStrictEqual(yield* call(known[group], one), expected, label)
       }))
       assert.deepStrictEqual(mistakes, [])
-    }).pipe(Effect.provide([InfoMemory.layer(), TradingEvmMemory.layer(), Layer2Memory.layer()])))
+    }).pipe(Effect.provide([Info.layerMemory(), TradingEvm.layerMemory(), Layer2.layerMemory()])))
 })

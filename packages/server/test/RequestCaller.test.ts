@@ -1,7 +1,7 @@
 /** Who a request comes from, over sockets: where a key may stand, what it permits, and whose address counts. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import * as CallerKeysStored from "@trigate/callers/CallerKeysStored"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
 import { KeyStore, layerMemory } from "@trigate/callers/KeyStore"
 import type { Scope } from "@trigate/domain/Caller"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -335,7 +335,7 @@ const observed = Effect.fnUntraced(function*(
   const app = Gateway.layer().pipe(
     Layer.provide(Sandbox.layer()),
     Layer.provide(Layer.succeed(AccessLog.AccessLog, { write: (entry) => void entries.push(entry) })),
-    Layer.provide(keys === undefined ? Layer.empty : Layer.provide(CallerKeysStored.layer(), keys)),
+    Layer.provide(keys === undefined ? Layer.empty : Layer.provide(CallerKeys.layerStored(), keys)),
     Layer.provide(Layer.succeed(TrustedProxies, proxies.map(IpNetwork.fromStringUnsafe))),
     Layer.provide(Gateway.layerDefaults({ sandbox: true }))
   )

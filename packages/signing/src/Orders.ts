@@ -3,8 +3,14 @@
  * is lost. Works through a gateway and with embedded services.
  */
 import { type AnySignedAction, ServedExchangeFailure, type SubmitFailure } from "@trigate/domain/actions/Action"
-import { type ActionEntry, ActionRejected, type ActionResult, isRejected } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
+import {
+  type ActionEntry,
+  type ActionRecord,
+  type ActionReference,
+  ActionRejected,
+  type ActionResult,
+  isRejected
+} from "@trigate/domain/actions/ActionOutcome"
 import { type Resolution, type StillUnknown, stillUnknown } from "@trigate/domain/actions/Resolution"
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import {

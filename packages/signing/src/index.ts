@@ -11,9 +11,6 @@ export * as Decimal from "./Decimal.ts"
 /** Issues nonces for actions, unique for each signer. */
 export * as NonceSource from "./NonceSource.ts"
 
-/** A `NonceSource` that several processes share: each nonce is issued atomically in Redis. */
-export * as NonceSourceRedis from "./NonceSourceRedis.ts"
-
 /**
  * Places and cancels orders by coin name: takes a nonce, signs, sends once, and determines the outcome if the response
  * is lost. Works through a gateway and with embedded services.

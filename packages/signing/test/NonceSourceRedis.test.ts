@@ -1,7 +1,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
-import { NonceSource } from "@trigate/signing/NonceSource"
-import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { isExhaustive } from "@trigate/testing/Sample"
@@ -20,10 +19,10 @@ const hour = 3_600_000
 /** Nonces that each process takes. */
 const each = isExhaustive ? 2500 : 500
 
-const next = (address: `0x${string}` = signer) => NonceSource.use((source) => source.next(address))
+const next = (address: `0x${string}` = signer) => NonceSource.NonceSource.use((source) => source.next(address))
 
-const over = (url: string, options: NonceSourceRedis.Options = {}) =>
-  NonceSourceRedis.layer(options).pipe(
+const over = (url: string, options: NonceSource.RedisOptions = {}) =>
+  NonceSource.layerRedis(options).pipe(
     Layer.provideMerge(NodeRedis.layer({ url, disableOfflineQueue: true })),
     // the driver logs each connection that a killed server refuses
     Layer.provideMerge(Logger.layer([]))
@@ -86,7 +85,7 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
         assert.strictEqual(yield* redis.send("GET", `trigate:nonce:${signer}`), String(now + 2 * hour))
         const free = yield* next("0x0000000000000000000000000000000000000001")
         assert.isBelow(free, now + hour)
-        const elsewhere = yield* next().pipe(Effect.provide(NonceSourceRedis.layer({ prefix: "elsewhere:" })))
+        const elsewhere = yield* next().pipe(Effect.provide(NonceSource.layerRedis({ prefix: "elsewhere:" })))
         assert.isBelow(elsewhere, now + hour)
         assert.strictEqual(yield* redis.send("GET", `elsewhere:${signer}`), String(elsewhere))
       })

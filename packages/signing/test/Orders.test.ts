@@ -1,8 +1,7 @@
 /** `Orders` over scripted calls: the action that is signed, and the result for each outcome of a lost response. */
 import { assert, describe, it } from "@effect/vitest"
 import { type AnySignedAction, resendAdvice, type SubmitFailure } from "@trigate/domain/actions/Action"
-import { ActionRejected, type ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRecord } from "@trigate/domain/actions/ActionRecord"
+import { type ActionRecord, ActionRejected, type ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { type Resolution, stillUnknown } from "@trigate/domain/actions/Resolution"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as NonceSource from "@trigate/signing/NonceSource"

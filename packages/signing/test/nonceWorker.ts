@@ -1,8 +1,7 @@
 /** A process that takes nonces from a shared Redis: `node nonceWorker.ts <url> <signer> <count> <clock offset>`. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { NonceSource } from "@trigate/signing/NonceSource"
-import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
+import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +10,7 @@ import { isAddress } from "viem"
 const [url = "", signer = "", count = "", offset = ""] = process.argv.slice(2)
 
 const program = Effect.gen(function*() {
-  const source = yield* NonceSource
+  const source = yield* NonceSource.NonceSource
   const clock = yield* Clock.Clock
   const skewed: Clock.Clock = {
     sleep: (duration) => clock.sleep(duration),
@@ -32,6 +31,6 @@ const program = Effect.gen(function*() {
 })
 
 program.pipe(
-  Effect.provide(NonceSourceRedis.layer({ deadline: "20 seconds" }).pipe(Layer.provide(NodeRedis.layer({ url })))),
+  Effect.provide(NonceSource.layerRedis({ deadline: "20 seconds" }).pipe(Layer.provide(NodeRedis.layer({ url })))),
   NodeRuntime.runMain
 )

@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
-import { exchange, isPublic } from "@trigate/tokens/metadata/MetadataFetchUndici"
+import { exchange, isPublic, MetadataUnavailable } from "@trigate/tokens/metadata/MetadataFetchUndici"
 import { MetadataFetch } from "@trigate/tokens/TokenChain"
-import * as MetadataGuard from "@trigate/tokens/unstable/metadata/MetadataGuard"
-import { MetadataUnavailable } from "@trigate/tokens/unstable/metadata/MetadataGuard"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -123,14 +121,14 @@ describe("one exchange", () => {
 /** The guard with everything outside replaced: what names resolve to, and what the exchange answers. */
 const guarded = (
   answers: {
-    readonly resolve?: MetadataGuard.Resolve
-    readonly exchange?: MetadataGuard.Parts["exchange"]
+    readonly resolve?: MetadataFetchUndici.Resolve
+    readonly exchange?: MetadataFetchUndici.Parts["exchange"]
   },
-  bounds: MetadataGuard.Bounds = {}
+  bounds: MetadataFetchUndici.Bounds = {}
 ) => {
-  const exchanges: Array<MetadataGuard.Exchange> = []
+  const exchanges: Array<MetadataFetchUndici.Exchange> = []
   return Effect.map(
-    MetadataGuard.make({
+    MetadataFetchUndici.make({
       resolve: answers.resolve ?? (() => Effect.succeed([published])),
       isPublic,
       exchange: (call) => {
@@ -279,7 +277,7 @@ describe("a name whose addresses change", () => {
       let lookups = 0
       const connected: Array<ReadonlyArray<string>> = []
       const { fetch } = yield* Effect.sync(() => {
-        const guard = MetadataGuard.make({
+        const guard = MetadataFetchUndici.make({
           resolve: () => Effect.sync(() => [lookups++ === 0 ? published : loopback]),
           isPublic,
           exchange: ({ addresses }) =>

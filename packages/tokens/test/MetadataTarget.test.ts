@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import { isPublic } from "@trigate/tokens/metadata/MetadataFetchUndici"
-import * as MetadataTarget from "@trigate/tokens/unstable/metadata/MetadataGuard"
 import * as Result from "effect/Result"
 
 const cid = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
@@ -17,7 +17,7 @@ describe("urlOf", () => {
   ] as const
   for (const [uri, url] of accepted) {
     it(`takes ${uri}`, () => {
-      assert.strictEqual(Result.getOrThrow(MetadataTarget.metadataUrl(uri, gateway)).href, url)
+      assert.strictEqual(Result.getOrThrow(MetadataFetchUndici.metadataUrl(uri, gateway)).href, url)
     })
   }
 
@@ -60,13 +60,13 @@ describe("urlOf", () => {
   ] as const
   for (const [uri, reason] of refused) {
     it(`refuses ${uri.slice(0, 80)}`, () => {
-      assert.include(Result.getOrThrow(Result.flip(MetadataTarget.metadataUrl(uri, gateway))).reason, reason)
+      assert.include(Result.getOrThrow(Result.flip(MetadataFetchUndici.metadataUrl(uri, gateway))).reason, reason)
     })
   }
 
   it("has no IPFS documents without a gateway", () => {
     assert.include(
-      Result.getOrThrow(Result.flip(MetadataTarget.metadataUrl(`ipfs://${cid}`, undefined))).reason,
+      Result.getOrThrow(Result.flip(MetadataFetchUndici.metadataUrl(`ipfs://${cid}`, undefined))).reason,
       "no IPFS gateway"
     )
   })

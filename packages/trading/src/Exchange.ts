@@ -1,7 +1,12 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import * as Action from "@trigate/domain/actions/Action"
-import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import { type ActionRecord, type ActionReference, isOpen } from "@trigate/domain/actions/ActionRecord"
+import {
+  type ActionRecord,
+  type ActionReference,
+  type ActionRejected,
+  type ActionResult,
+  isOpen
+} from "@trigate/domain/actions/ActionOutcome"
 import * as Resolution from "@trigate/domain/actions/Resolution"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"

@@ -1,13 +1,19 @@
 /** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import { evmOperations, serving } from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/EvmResources"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
+import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
+import type { SetAnswer } from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import type { Guard } from "./guard/Guard.ts"
 
 /** The sender of a transaction. */
 export interface Account {
@@ -59,25 +65,24 @@ export interface TradingEvmMethods
  * @example
  * ```ts
  * import { EvmResources } from "@trigate/domain"
- * import { TradingEvm, TradingEvmMemory } from "@trigate/trading"
+ * import { TradingEvm } from "@trigate/trading"
  * import { Console, Effect, Ref } from "effect"
  *
  * const program = Effect.gen(function*() {
- *   const { gasPrice } = yield* TradingEvmMemory.TradingEvmState
+ *   const { gasPrice } = yield* TradingEvm.TradingEvmState
  *   yield* Ref.set(gasPrice, 2_000_000_000n)
  *   const { transactionCost } = yield* TradingEvm.TradingEvm
  *   const address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
  *   yield* Console.log(EvmResources.formatEther(yield* transactionCost({ address, gasLimit: 21_000n })))
  * })
  *
- * await Effect.runPromise(Effect.provide(program, TradingEvmMemory.layer()))
+ * await Effect.runPromise(Effect.provide(program, TradingEvm.layerMemory()))
  * ```
  * ```text
  * 0.000042
  * ```
  */
 export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
-import type { Guard } from "./guard/Guard.ts"
 
 /** Judges the transactions of a guarded account. */
 const guarded = (
@@ -118,3 +123,88 @@ export const make = (
       Effect.map(gasPriceFor({ address }), (price) => Gas.cost({ gasPrice: price, gasLimit }))
   })
 }
+
+/**
+ * The state that a test sets.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { TradingEvm } from "@trigate/trading"
+ * import { Console, Effect, Ref } from "effect"
+ *
+ * const address = "0x5555555555555555555555555555555555555555"
+ * const word = `0x${"12".padStart(64, "0")}` as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const { storage } = yield* TradingEvm.TradingEvmState
+ *   yield* Ref.set(storage, new Map([[TradingEvm.storageKey(address, "0x2"), word]]))
+ *   const { getStorageAt } = yield* TradingEvm
+ *   yield* Console.log(BigInt(yield* getStorageAt({ address, slot: "0x2" })))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, TradingEvm.layerMemory()))
+ * ```
+ * ```text
+ * 18n
+ * ```
+ */
+export class TradingEvmState extends Context.Service<
+  TradingEvmState,
+  MemoryAnswers.SentItems & {
+    /** Storage words by {@link storageKey}. An absent position contains zeros. */
+    readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
+    /** Base fee of the next small block, in wei. Default: 1 gwei. */
+    readonly gasPrice: Ref.Ref<bigint>
+    /** Base fee of the next big block, in wei. Default: 1 gwei. */
+    readonly bigBlockGasPrice: Ref.Ref<bigint>
+    /** Accounts whose transactions use big blocks, in lower case. */
+    readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
+    /**
+     * Sets the response to any method of `evmOperations` except those for storage, base fees and big blocks:
+     * `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`.
+     */
+    readonly answer: SetAnswer
+  }
+>()("@trigate/trading/TradingEvm/TradingEvmState") {}
+
+/**
+ * Returns the key of a storage position in {@link TradingEvmState}. Ignores the letter case and the leading zeros of
+ * the arguments.
+ */
+export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
+
+const gwei = 1_000_000_000n
+const zeros: Hash = `0x${"0".repeat(64)}`
+
+const makeMemory = Effect.gen(function*() {
+  const { answer, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
+  const state = TradingEvmState.of({
+    ...sent,
+    answer,
+    storage: yield* Ref.make<ReadonlyMap<string, Hash>>(new Map()),
+    gasPrice: yield* Ref.make(gwei),
+    bigBlockGasPrice: yield* Ref.make(gwei),
+    usingBigBlocks: yield* Ref.make<ReadonlySet<string>>(new Set())
+  })
+  yield* answer(
+    evmOperations.getStorageAt,
+    ({ address, slot }) => Effect.map(Ref.get(state.storage), (words) => words.get(storageKey(address, slot)) ?? zeros)
+  )
+  yield* answer(evmOperations.gasPrice, () => Ref.get(state.gasPrice))
+  yield* answer(evmOperations.bigBlockGasPrice, () => Ref.get(state.bigBlockGasPrice))
+  yield* answer(
+    evmOperations.usingBigBlocks,
+    ({ address }) => Effect.map(Ref.get(state.usingBigBlocks), (accounts) => accounts.has(address.toLowerCase()))
+  )
+  return Context.make(TradingEvm, make(backend)).pipe(Context.add(TradingEvmState, state))
+})
+
+/**
+ * Provides `TradingEvm` and its state. Each call returns a new layerMemory with separate state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (): Layer.Layer<TradingEvm | TradingEvmState> => Layer.effectContext(makeMemory)

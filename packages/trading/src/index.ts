@@ -17,9 +17,6 @@ export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 /** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
-/** `Info` in memory: a test sets the bars and the responses to other queries. */
-export * as InfoMemory from "./InfoMemory.ts"
-
 /** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
 export * as InfoUpstream from "./InfoUpstream.ts"
 
@@ -34,12 +31,6 @@ export * as Trading from "./Trading.ts"
 
 /** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
-
-/**
- * `TradingEvm` in memory. A test sets the storage, the prices, the big-block flags, the blocks, the logs, and the
- * responses to other methods.
- */
-export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
@@ -119,9 +110,6 @@ export * as Guard from "./guard/Guard.ts"
  * account, and the dead man's switches. It stores documents by key, and replaces a document only if no other process has replaced it before.
  */
 export * as GuardStore from "./guard/GuardStore.ts"
-
-/** The store of guards in a Redis that replicas share. */
-export * as GuardStoreRedis from "./guard/GuardStoreRedis.ts"
 
 /** The store of guards in a SQL database, SQLite or Postgres. */
 export * as GuardStoreSql from "./guard/GuardStoreSql.ts"

@@ -1,7 +1,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference } from "@trigate/domain/actions/ActionOutcome"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"

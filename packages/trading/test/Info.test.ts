@@ -7,7 +7,6 @@ import * as SpotLookup from "@trigate/domain/info/Market"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as Info from "@trigate/trading/Info"
-import * as InfoMemory from "@trigate/trading/InfoMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -261,7 +260,7 @@ describe("in memory", () => {
   it.effect("answers what was set, as the venue would", () =>
     Effect.gen(function*() {
       const service = yield* info
-      const state = yield* InfoMemory.InfoState
+      const state = yield* Info.InfoState
       const unset = yield* flipReason(service.spotMeta())
       assert.strictEqual(unset._tag, "InvalidRequest")
       assert.include(unset.message, "no response to spotMeta was set with InfoState.answer")
@@ -293,16 +292,16 @@ describe("in memory", () => {
         service.candles({ coin: "BTC", interval: "1h", startTime: 2000 * hour }, { barsPerStretch: 1500 })
       )
       assert.deepStrictEqual(walked.map(({ candles }) => candles.length), [1500, 1500, 1001])
-    }).pipe(Effect.provide(InfoMemory.layer())))
+    }).pipe(Effect.provide(Info.layerMemory())))
 
   it.effect("has no candles on the node surface", () =>
     Effect.gen(function*() {
       const error = yield* flipReason(relay(candleCall("node", "{}")))
       assert.strictEqual(error._tag, "UnavailableOnNode")
-      const { answer } = yield* InfoMemory.InfoState
+      const { answer } = yield* Info.InfoState
       yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
       assert.strictEqual((yield* relay(metaCall("node"))).status, 200)
-    }).pipe(Effect.provide(InfoMemory.layer())))
+    }).pipe(Effect.provide(Info.layerMemory())))
 })
 
 class Second extends Context.Service<Second, Info.Info["Service"]>()("@trigate/trading/test/SecondInfo") {}
@@ -320,13 +319,13 @@ describe("two of a kind in one program", () => {
   })
 
   it.effect("in memory have their own state", () => {
-    const second = Layer.effect(Second, info).pipe(Layer.provide(InfoMemory.layer()))
+    const second = Layer.effect(Second, info).pipe(Layer.provide(Info.layerMemory()))
     return Effect.gen(function*() {
-      const { answer } = yield* InfoMemory.InfoState
+      const { answer } = yield* Info.InfoState
       yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [], mine: true }))
       assert.isTrue((yield* meta)["mine"])
       assert.strictEqual((yield* flipReason(Second.use((service) => service.spotMeta())))._tag, "InvalidRequest")
-    }).pipe(Effect.provide(Layer.merge(InfoMemory.layer(), second)))
+    }).pipe(Effect.provide(Layer.merge(Info.layerMemory(), second)))
   })
 })
 

@@ -9,7 +9,6 @@ import * as Gas from "@trigate/domain/evm/EvmResources"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
-import * as TradingEvmMemory from "@trigate/trading/TradingEvmMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -261,11 +260,11 @@ describe("in memory", () => {
   it.effect("answers what was set", () =>
     Effect.gen(function*() {
       const service = yield* evm
-      const state = yield* TradingEvmMemory.TradingEvmState
+      const state = yield* TradingEvm.TradingEvmState
       const zeros: Hash = `0x${"0".repeat(64)}`
       const word: Hash = `0x${"0".repeat(62)}2a`
       assert.strictEqual(yield* service.getStorageAt({ address: contract, slot: "0x1" }), zeros)
-      yield* Ref.set(state.storage, new Map([[TradingEvmMemory.storageKey(contract, "0x1"), word]]))
+      yield* Ref.set(state.storage, new Map([[TradingEvm.storageKey(contract, "0x1"), word]]))
       assert.strictEqual(yield* service.getStorageAt({ address: contract, slot: "0x01" }), word)
       assert.strictEqual(yield* service.gasPrice(), Gas.cost({ gasPrice: 10n ** 9n, gasLimit: 1n }))
       yield* Ref.set(state.bigBlockGasPrice, 2n ** 80n)
@@ -273,7 +272,7 @@ describe("in memory", () => {
       yield* Ref.set(state.usingBigBlocks, new Set([account.toLowerCase()]))
       assert.strictEqual(yield* service.gasPriceFor({ address: account }), 2n ** 80n)
       assert.strictEqual(yield* service.transactionCost({ address: account, gasLimit: 2n }), 2n ** 81n)
-    }).pipe(Effect.provide(TradingEvmMemory.layer())))
+    }).pipe(Effect.provide(TradingEvm.layerMemory())))
 
   it.effect("answers relayed calls in the wire's shape and refuses what does not decode", () =>
     Effect.gen(function*() {
@@ -297,15 +296,15 @@ describe("in memory", () => {
         })
       )
       assert.strictEqual(block._tag, "UnsupportedBlock")
-    }).pipe(Effect.provide(TradingEvmMemory.layer())))
+    }).pipe(Effect.provide(TradingEvm.layerMemory())))
 
   it.effect.prop("any word comes back from any slot", [StorageSlot, Hash], ([slot, word]) =>
     Effect.gen(function*() {
-      const state = yield* TradingEvmMemory.TradingEvmState
-      yield* Ref.set(state.storage, new Map([[TradingEvmMemory.storageKey(contract, slot), word]]))
+      const state = yield* TradingEvm.TradingEvmState
+      yield* Ref.set(state.storage, new Map([[TradingEvm.storageKey(contract, slot), word]]))
       const padded = Schema.decodeUnknownSync(StorageSlot)(`0x${slot.slice(2).padStart(64, "0")}`)
       assert.strictEqual(yield* evm.use((service) => service.getStorageAt({ address: contract, slot: padded })), word)
-    }).pipe(Effect.provide(TradingEvmMemory.layer())))
+    }).pipe(Effect.provide(TradingEvm.layerMemory())))
 })
 
 class Second extends Context.Service<Second, TradingEvm.TradingEvm["Service"]>()("@trigate/trading/test/SecondEvm") {}
@@ -326,13 +325,13 @@ describe("two of a kind in one program", () => {
   })
 
   it.effect("in memory have their own state", () => {
-    const second = Layer.effect(Second, evm).pipe(Layer.provide(TradingEvmMemory.layer()))
+    const second = Layer.effect(Second, evm).pipe(Layer.provide(TradingEvm.layerMemory()))
     return Effect.gen(function*() {
-      const { gasPrice } = yield* TradingEvmMemory.TradingEvmState
+      const { gasPrice } = yield* TradingEvm.TradingEvmState
       yield* Ref.set(gasPrice, 5n)
       assert.strictEqual(yield* evm.use((service) => service.gasPrice()), 5n)
       assert.strictEqual(yield* Second.use((service) => service.gasPrice()), 1_000_000_000n)
-    }).pipe(Effect.provide(Layer.merge(TradingEvmMemory.layer(), second)))
+    }).pipe(Effect.provide(Layer.merge(TradingEvm.layerMemory(), second)))
   })
 })
 

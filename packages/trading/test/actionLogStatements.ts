@@ -1,6 +1,6 @@
 /** Random operations on the entries of an action log, with equal results in two stores. */
 import { assert } from "@effect/vitest"
-import type { Settled } from "@trigate/domain/actions/ActionRecord"
+import type { Settled } from "@trigate/domain/actions/ActionOutcome"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Change, Driver, Opening, Selection, Standing } from "@trigate/trading/actionLog/ActionLog"
 import { isWritten } from "@trigate/trading/actionLog/ActionLog"

@@ -1,6 +1,6 @@
 /** What every action log has to do, under a test clock. */
 import { assert, it } from "@effect/vitest"
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference } from "@trigate/domain/actions/ActionOutcome"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Options } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"

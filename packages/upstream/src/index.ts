@@ -45,12 +45,6 @@ export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 
 /**
- * `ReplicaUse` through a Redis that the replicas share. Each replica stores its use of the stream limits in one Redis
- * hash. A single script stores the use of one replica and returns the use of the others.
- */
-export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
-
-/**
  * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
  * A single statement stores the use of one replica and returns the use of the others.
  */

@@ -7,14 +7,13 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Signer from "@trigate/signing/Signer"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
-import { Info } from "@trigate/trading/Info"
-import * as InfoMemory from "@trigate/trading/InfoMemory"
+import * as Info from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import { placedByService } from "./orders.ts"
 
-const firstToken = Info.use(({ spotMeta }) => spotMeta()).pipe(Effect.map(({ tokens }) => tokens[0]?.name))
+const firstToken = Info.Info.use(({ spotMeta }) => spotMeta()).pipe(Effect.map(({ tokens }) => tokens[0]?.name))
 
 it.effect("reads from the sandbox", () =>
   Effect.gen(function*() {
@@ -23,14 +22,14 @@ it.effect("reads from the sandbox", () =>
 
 it.effect("reads what the test sets, and fails with the class that the packages export", () =>
   Effect.gen(function*() {
-    const { answer } = yield* InfoMemory.InfoState
+    const { answer } = yield* Info.InfoState
     yield* answer(spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
     assert.isUndefined(yield* firstToken)
     const failure = yield* Effect.flip(
-      Info.use(({ candleSnapshot }) => candleSnapshot({ coin: "NOSUCHCOIN", interval: "1d", startTime: 0 }))
+      Info.Info.use(({ candleSnapshot }) => candleSnapshot({ coin: "NOSUCHCOIN", interval: "1d", startTime: 0 }))
     )
     assert.instanceOf(failure, UnknownAsset)
-  }).pipe(Effect.provide(InfoMemory.layer())))
+  }).pipe(Effect.provide(Info.layerMemory())))
 
 it.effect("places orders and reads the entry of each", () =>
   Effect.gen(function*() {

@@ -8,7 +8,6 @@ import * as GuardCommand from "./GuardCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as McpCommand from "./McpCommand.ts"
-import * as PositionsCommand from "./PositionsCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as ServeCommand from "./ServeCommand.ts"
 import * as StatusCommand from "./StatusCommand.ts"
@@ -25,7 +24,7 @@ export const command = Command.make("trigate").pipe(
   Command.withSubcommands([
     {
       group: "TRADE",
-      commands: [WatchCommand.command, PositionsCommand.command, ActionCommands.order, ActionCommands.cancel]
+      commands: [WatchCommand.command, ReadCommands.positions, ActionCommands.order, ActionCommands.cancel]
     },
     { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
     {

@@ -1,6 +1,6 @@
 /** The queries that are sent without conversion. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
-import { query } from "./Query.ts"
+import { query } from "./Served.ts"
 
 /**
  * All spot pairs and tokens.

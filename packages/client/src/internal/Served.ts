@@ -2,6 +2,8 @@
  * The errors that all calls to a gateway share: the errors with which a gateway refuses a caller, and the error for a
  * gateway that does not respond.
  */
+import * as Paths from "@trigate/api/Paths"
+import { type Chain, nodeLabels } from "@trigate/domain/Caller"
 import {
   callerFailures,
   type CallFailure,
@@ -9,7 +11,11 @@ import {
   UpstreamUnavailable,
   wrapReason
 } from "@trigate/domain/errors/GatewayError"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import { parseAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
+import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
@@ -106,4 +112,55 @@ export const postOwn = <Payload extends Operation.AnyCodec, Response extends Ope
         return yield* read(yield* ask(({ own }) => own.post(path, text)))
       })
   return call
+}
+
+/** Sends a query. */
+export const send: InfoProtocol.Send<CallFailure, Connection> = ({ body }) =>
+  ask(({ chains }) => chains.post(Paths.info, body.text))
+
+/** Makes the function that sends a query and decodes the response. */
+export const query = typedMethodMapper<CallFailure, Connection>((operation) =>
+  InfoProtocol.makeMethod(served(operation))("GatewayClient", send)
+)
+
+/**
+ * Returns a function that makes the client method of an operation. The method sends its call to `path` of the gateway,
+ * which leads to the nodes of `chain`.
+ */
+export const callAt = (path: string, chain: Chain) =>
+  typedMethodMapper<CallFailure, Connection>((operation) =>
+    EvmProtocol.makeMethod(served(operation))(
+      "GatewayClient",
+      nodeLabels[chain],
+      Effect.fnUntraced(function*(call) {
+        const id = yield* Connection.use(({ nextId }) => nextId)
+        return yield* parseAnswer(yield* ask(({ chains }) => chains.post(path, EvmProtocol.body(id, call))), id)
+      })
+    )
+  )
+
+/**
+ * Returns a function that makes the client method that sends a signed transaction once, to `path` of the gateway, which leads to the nodes of
+ * `chain`. Fails with `OutcomeUnknown` if the connection breaks, or if the response is not JSON-RPC.
+ */
+export const sendAt = (path: string, chain: Chain) =>
+(
+  operation: typeof EvmProtocol.sendRawTransaction
+): (
+  signed: EvmProtocol.SignedTransaction
+) => Effect.Effect<EvmProtocol.TransactionHash, CallFailure | OutcomeUnknown, Connection> => {
+  const { advice } = operation
+  return EvmProtocol.makeSend(operation, true)(
+    "GatewayClient",
+    nodeLabels[chain],
+    Effect.fnUntraced(function*(call) {
+      const id = yield* Connection.use(({ nextId }) => nextId)
+      const sending = Connection.use(({ chains }) => chains.post(path, EvmProtocol.body(id, call)))
+      const answer = yield* Effect.mapError(sending, broken({ advice }))
+      return yield* Effect.mapError(parseAnswer(answer, id), (error) =>
+        error._tag === "UpstreamMalformed"
+          ? new OutcomeUnknown({ upstream: error.upstream, advice, detail: error.message })
+          : error)
+    })
+  )
 }

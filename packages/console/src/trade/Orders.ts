@@ -6,9 +6,14 @@ import { signal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import type * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
-import { type ActionEntry, type Cloid, requireAll } from "@trigate/domain/actions/ActionOutcome"
-import { type ActionRecord, isOpen } from "@trigate/domain/actions/ActionRecord"
-import { adviceFor } from "@trigate/domain/actions/OrderOutcome"
+import {
+  type ActionEntry,
+  type ActionRecord,
+  type Cloid,
+  isOpen,
+  requireAll
+} from "@trigate/domain/actions/ActionOutcome"
+import { adviceFor } from "@trigate/domain/actions/Resolution"
 import type { Position } from "@trigate/domain/info/Account"
 import type { Asset } from "@trigate/domain/info/Market"
 import { trader } from "@trigate/domain/unstable/Sandbox"

@@ -15,6 +15,17 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { RequestFault } from "../errors/GatewayError.ts"
 
+declare global {
+  /** ECMAScript "JSON.parse source text access" (V8 11.4, Node 21), which the ES2024 library does not declare yet. */
+  interface JSON {
+    parse(
+      text: string,
+      reviver: (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown
+    ): unknown
+    rawJSON(text: string): object
+  }
+}
+
 /** Milliseconds since the Unix epoch, for nonces, candle times and clocks. */
 export const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
   identifier: "Millis",

@@ -1,8 +1,13 @@
 /** The responses of an in-memory service. A test sets them for each operation. */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Encoding.ts"
+import * as EvmReads from "../evm/EvmMethods.ts"
+import * as JsonRpc from "../evm/EvmProtocol.ts"
+import * as EvmResources from "../evm/EvmResources.ts"
+import type { EvmSink, EvmSubscription, Interest, Subscribe } from "../evm/EvmStreams.ts"
 import { type AnyCodec, decodeValue, type Operation, type ReadOperation } from "./Operation.ts"
 
 /** Sets the response to an operation: `answer(blockNumber, () => Effect.succeed(1n))`. */
@@ -42,4 +47,80 @@ export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
     ask: ({ name }, request) =>
       Effect.flatMap(Ref.get(known), (answers) => answers.get(name)?.(request) ?? Effect.fail("unset" as const))
   }
+})
+
+/** The methods with which a test sends items to subscribers. */
+export interface SentItems {
+  /** Waits until a subscription has its first subscriber. */
+  readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>
+  /** Sends items to the subscribers: blocks to all subscribers, a log to the subscribers whose filter matches. */
+  readonly send: <S extends EvmSubscription>(
+    subscription: S,
+    items: ReadonlyArray<S["item"]["Type"]>
+  ) => Effect.Effect<void>
+}
+
+interface Subscriber {
+  readonly kind: Interest["kind"]
+  readonly selection: EvmResources.LogSelection
+  readonly sink: EvmSink
+}
+
+const decodeSubject = Schema.decodeUnknownSync(
+  Schema.Struct({ address: Schema.String, topics: Schema.Array(Schema.String) })
+)
+
+const makeFeed = () => {
+  const subscribers = new Set<Subscriber>()
+  const waiting = new Map<string, Deferred.Deferred<void>>()
+  const waitFor = (kind: string) => {
+    const known = waiting.get(kind) ?? Deferred.makeUnsafe<void>()
+    waiting.set(kind, known)
+    return known
+  }
+  const subscribe: Subscribe = (interest, sink) => {
+    const selection = EvmResources.selectionIn(interest.kind === "logs" ? interest.filter : {})
+    const subscriber = { kind: interest.kind, selection, sink }
+    subscribers.add(subscriber)
+    Deferred.doneUnsafe(waitFor(interest.kind), Effect.void)
+    return { id: "0x1", end: () => void subscribers.delete(subscriber) }
+  }
+  const sent: SentItems = {
+    subscribed: ({ name }) => Deferred.await(waitFor(name)),
+    send: Effect.fnUntraced(function*({ item, name }, items) {
+      const encode = Schema.encodeUnknownEffect<EvmSubscription["item"]>(item)
+      for (const each of items) {
+        const value = yield* Effect.orDie(encode(each))
+        const text = Json.stringify({
+          jsonrpc: "2.0",
+          method: "eth_subscription",
+          params: { subscription: "0x1", result: value }
+        })
+        for (const { kind, selection, sink } of subscribers) {
+          if (kind !== name || (kind === "logs" && !EvmResources.selects(selection, decodeSubject(value)))) continue
+          sink.deliver({ text, wire: undefined })
+          sink.flush()
+        }
+      }
+    })
+  }
+  return { subscribe, sent }
+}
+
+/** Makes a node for which no responses are set, except that its newest block has the number 0. */
+export const makeEvm = Effect.fnUntraced(function*(serving: EvmReads.Serving) {
+  const { answer, ask } = yield* make
+  const { sent, subscribe } = makeFeed()
+  yield* answer(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
+  const backend: JsonRpc.StreamingBackend = {
+    read: ({ operation, params }) =>
+      Effect.match(ask(operation, params.valueOrUndefined), {
+        onFailure: (why) =>
+          why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
+        onSuccess: (value) => JsonRpc.result(value)
+      }),
+    once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name)),
+    subscribe
+  }
+  return { answer, backend, sent }
 })

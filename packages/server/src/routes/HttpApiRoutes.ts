@@ -6,13 +6,12 @@
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/unstable/HealthApi"
-import { NonceRequest } from "@trigate/api/unstable/Nonces"
-import { Problems } from "@trigate/api/unstable/Problems"
-import { ArmSwitch } from "@trigate/api/unstable/TradingApi"
+import { Problems } from "@trigate/api/unstable/RouteParts"
+import { ArmSwitch, NonceRequest } from "@trigate/api/unstable/TradingApi"
 import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
-import type { SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
+import type { SwitchState } from "@trigate/domain/actions/Policy"
 import { CurrentCaller, CurrentKeepCounted, type Scope } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
@@ -31,8 +30,7 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as DeadMansSwitch from "@trigate/trading/guard/DeadMansSwitch"
 import * as Guard from "@trigate/trading/guard/Guard"
 import { Info } from "@trigate/trading/Info"
-import { Inspector } from "@trigate/trading/Inspector"
-import * as OrderSteps from "@trigate/trading/unstable/OrderSteps"
+import * as Inspector from "@trigate/trading/Inspector"
 import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -127,7 +125,7 @@ const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
-    const inspector = yield* Inspector
+    const inspector = yield* Inspector.Inspector
     const info = yield* Info
     const guard = yield* Guard.current
     const serve = yield* serving
@@ -138,7 +136,7 @@ const inspect = HttpApiBuilder.group(
       const violation = inspection.outer === undefined || guard === undefined
         ? undefined
         : yield* guard.inspect(body, inspection.outer.signer)
-      const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
+      const tooFine = yield* Effect.provideService(Inspector.warnings(inspection), Info, info)
       const { scope } = yield* CurrentCaller
       return {
         ...inspection,
@@ -161,7 +159,7 @@ const inspect = HttpApiBuilder.group(
       // the bytes that were signed are sent
       const span = Encoding.members(json.text).get("actions")
       const texts = Encoding.elements(json.text.slice(span?.start, span?.end)) ?? []
-      const actions = yield* Effect.provideService(DeadMansSwitch.readActions(texts), Inspector, inspector)
+      const actions = yield* Effect.provideService(DeadMansSwitch.readActions(texts), Inspector.Inspector, inspector)
       return yield* orStoreFault(switches.arm(name, { ...arming, actions }))
     })
     const switched = (

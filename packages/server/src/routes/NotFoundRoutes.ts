@@ -3,7 +3,7 @@
  * determines the canonical form of a path.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { EndpointKey } from "@trigate/api/unstable/EndpointKey"
+import { EndpointKey } from "@trigate/api/unstable/RouteParts"
 import { endpointPaths } from "@trigate/api/unstable/TokensApi"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -7,7 +7,7 @@
  * request's total time, to merge the context of the endpoint's group.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { KeyedPath } from "@trigate/api/unstable/EndpointKey"
+import { KeyedPath } from "@trigate/api/unstable/RouteParts"
 import { endpointPaths } from "@trigate/api/unstable/TokensApi"
 import { ActionPath, ById, ByIdentity } from "@trigate/api/unstable/TradingApi"
 import * as Json from "@trigate/domain/encoding/Encoding"

@@ -2,11 +2,15 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleFiles from "@trigate/archive/CandleFiles"
 import type { Candle } from "@trigate/domain/candles/Candle"
+import * as MarketFeed from "@trigate/sandbox/unstable/venue/MarketFeed"
 import * as PricePaths from "@trigate/sandbox/unstable/venue/TradingControls"
+import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
+import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { PriceSource } from "../settings/SandboxSettings.ts"
 import { type Settings, settings as declared } from "../settings/Settings.ts"
@@ -89,3 +93,12 @@ export const read = (settings: Settings) =>
     Effect.forEach(settings.sandboxPrices, (source) => loadPoints(settings, source)),
     (all): ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> => new Map(all)
   )
+
+/** Opens the feed from the venue at a base URL. */
+export const open = (url: Redacted.Redacted) =>
+  Effect.gen(function*() {
+    const transports = yield* Layer.build(
+      Layer.merge(HttpTransportUndici.layer({ connections: 4 }), SocketTransport.layerWebSocket)
+    )
+    return MarketFeed.make(yield* Effect.provideContext(MarketFeed.makeSource(url), transports))
+  })

@@ -5,19 +5,16 @@ import * as Key from "@trigate/callers/KeyStore"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
 import * as Quotas from "@trigate/callers/Quotas"
 import * as NonceSource from "@trigate/signing/NonceSource"
-import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
-import type * as GuardStore from "@trigate/trading/guard/GuardStore"
-import * as GuardStoreRedis from "@trigate/trading/guard/GuardStoreRedis"
+import * as GuardStore from "@trigate/trading/guard/GuardStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as FilterStore from "@trigate/upstream/evm/Filters"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
-import * as ReplicaUseRedis from "@trigate/upstream/streams/ReplicaUseRedis"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -190,16 +187,7 @@ export const layerStore = (
 const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
 
 const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
-  Layer.unwrap(
-    Effect.promise(() =>
-      import("@trigate/callers/CallerKeysStored").then(({ layer }) =>
-        layer().pipe(
-          Layer.provideMerge(layerStore(place, "create")),
-          Layer.provide(hasher)
-        )
-      )
-    )
-  )
+  CallerKeys.layerStored().pipe(Layer.provideMerge(layerStore(place, "create")), Layer.provide(hasher))
 
 /**
  * The keys that callers must have, and the operations with which the operator changes those keys. Fails if the store
@@ -334,7 +322,7 @@ export const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.
 export const nonces = (settings: Settings, redis: SharedBy): Layer.Layer<NonceSource.NonceSource> =>
   acrossReplicas(settings, redis, {
     memory: () => NonceSource.layerMemory(),
-    redis: () => NonceSourceRedis.layer({ prefix: `trigate:{nonces:${settings.network}}:` })
+    redis: () => NonceSource.layerRedis({ prefix: `trigate:{nonces:${settings.network}}:` })
   })
 
 /**
@@ -344,7 +332,7 @@ export const nonces = (settings: Settings, redis: SharedBy): Layer.Layer<NonceSo
 export const guardStore = (settings: Settings, redis: SharedBy): Layer.Layer<GuardStore.GuardStore> | undefined => {
   const { network } = settings
   if (Option.isSome(redis)) {
-    return Layer.provide(GuardStoreRedis.layer({ prefix: `trigate:{guard:${network}}:` }), redis.value)
+    return Layer.provide(GuardStore.layerRedis({ prefix: `trigate:{guard:${network}}:` }), redis.value)
   }
   const database = findDatabase(settings)
   return Option.isNone(database) ? undefined : Layer.provide(
@@ -375,7 +363,7 @@ const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore
 const replicaUse = (settings: Settings, redis: SharedBy): Layer.Layer<ReplicaUse.ReplicaUse> =>
   acrossReplicas(settings, redis, {
     memory: () => ReplicaUse.layerMemory,
-    redis: () => ReplicaUseRedis.layer({ key: `trigate:{streams:${settings.network}}:use` }),
+    redis: () => ReplicaUse.layerRedis({ key: `trigate:{streams:${settings.network}}:use` }),
     postgres: () =>
       import("@trigate/upstream/streams/ReplicaUseSql").then(({ layer }) => layer({ network: settings.network }))
   })

@@ -6,8 +6,7 @@ import type { BlockHeader, ReceiptLog } from "@trigate/domain/evm/EvmResources"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import { evmSubscriptions } from "@trigate/domain/unstable/evm/EvmStreams"
-import { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
+import * as Layer2 from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
 import * as EvmChain from "@trigate/testing/EvmChain"
@@ -251,7 +250,7 @@ describe("typed streams of the services", () => {
   it.effect("emit the blocks of the sandbox's chains as they are made", () =>
     Effect.gen(function*() {
       const evm = yield* TradingEvm
-      const layer2 = yield* Layer2
+      const layer2 = yield* Layer2.Layer2
       for (const blocks of [evm.blocks(), layer2.blocks()]) {
         const fiber = yield* Effect.forkChild(Stream.runCollect(Stream.take(blocks, 4)))
         yield* passSeconds(20)
@@ -265,8 +264,8 @@ describe("typed streams of the services", () => {
 
   it.effect("emit what a test sends in memory, logs by their filter, and wait for a receipt", () =>
     Effect.gen(function*() {
-      const { logs, receipt } = yield* Layer2
-      const { send, set, subscribed } = yield* Layer2Memory.Layer2State
+      const { logs, receipt } = yield* Layer2.Layer2
+      const { send, set, subscribed } = yield* Layer2.Layer2State
       const hash = `0x${"ab".repeat(32)}` as const
       const address = `0x${"11".repeat(20)}` as const
       const log: ReceiptLog = {
@@ -305,5 +304,5 @@ describe("typed streams of the services", () => {
       if (mined !== null) yield* set(mined)
       yield* send(evmSubscriptions.blocks, [{ ...header, number: 8n }])
       assert.deepStrictEqual(yield* Fiber.join(waiting), mined)
-    }).pipe(Effect.provide(Layer2Memory.layer())))
+    }).pipe(Effect.provide(Layer2.layerMemory())))
 })

@@ -2,7 +2,7 @@
  * The action log that replicas share, in a simulated Redis: what the scripts of `ActionLogRedis` do, in TypeScript. The
  * conditions and the policy are those of production; bodies stay in the memory of each process.
  */
-import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference, Settled } from "@trigate/domain/actions/ActionOutcome"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"

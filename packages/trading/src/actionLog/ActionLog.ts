@@ -6,8 +6,7 @@
  * may use, and how long entries are retained. A {@link Driver} stores the entries, and changes one only if it meets a
  * condition.
  */
-import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import type { ActionEntry, ActionReference, Settled } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { type Address, longAgo, millisBetween, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"

@@ -12,7 +12,7 @@
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
  */
-import { type ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import { type ActionReference, Settled } from "@trigate/domain/actions/ActionOutcome"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import * as Clock from "effect/Clock"

@@ -8,7 +8,7 @@
  * A migration only adds tables and columns, so that replicas of the preceding version can continue during a rolling
  * update.
  */
-import { Settled } from "@trigate/domain/actions/ActionRecord"
+import { Settled } from "@trigate/domain/actions/ActionOutcome"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as SqlStore from "@trigate/stores/unstable/SqlStore"

@@ -11,7 +11,7 @@
  * immediately.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
-import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
+import * as Resolution from "@trigate/domain/actions/Resolution"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
@@ -92,7 +92,7 @@ const mayHavePlaced = ({ settled, state }: Recorded, record: OrderRecord): boole
       case "Resting":
         return String(entry.oid) === String(record.order.oid)
       case "Rejected":
-        return OrderOutcome.isRejected(record)
+        return Resolution.isRejected(record)
       default:
         return true
     }
@@ -195,10 +195,10 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 
   const findEntry = Effect.fnUntraced(function*(user: Address, record: OrderRecord) {
     const { oid, timestamp } = record.order
-    if (OrderOutcome.isRejected(record) || OrderOutcome.isOpen(record)) return OrderOutcome.entryFrom(record, [])
+    if (Resolution.isRejected(record) || Resolution.isOpen(record)) return Resolution.entryFrom(record, [])
     const times = { startTime: timestamp, endTime: record.statusTimestamp }
     const fills = yield* promptly(InfoProtocol.infoOperations.userFillsByTime, info.userFillsByTime({ user, ...times }))
-    return OrderOutcome.entryFrom(record, fills.filter((fill) => fill.oid === oid))
+    return Resolution.entryFrom(record, fills.filter((fill) => fill.oid === oid))
   })
 
   const findEntries = Effect.fnUntraced(function*(action: Unsettled, past: boolean) {

@@ -16,8 +16,13 @@
  * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
 import { actionCatalog, isActionType, isSentAction, type SentAction } from "@trigate/domain/actions/Action"
-import { type ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
+import {
+  type ActionEntry,
+  type ActionReference,
+  type ActionState,
+  Cloid,
+  type Settled
+} from "@trigate/domain/actions/ActionOutcome"
 import { local } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { NonceAlreadyUsed, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"

@@ -9,10 +9,9 @@
  * Without a shared store, the switches are in the memory of the process, and end with it.
  */
 import { innerAction } from "@trigate/domain/actions/Action"
-import { legRejection } from "@trigate/domain/actions/ActionOutcome"
-import { isOpen } from "@trigate/domain/actions/ActionRecord"
-import { SwitchAction, SwitchName, type SwitchRequest, type SwitchState } from "@trigate/domain/actions/DeadMansSwitch"
+import { isOpen, legRejection } from "@trigate/domain/actions/ActionOutcome"
 import * as Policy from "@trigate/domain/actions/Policy"
+import { SwitchAction, SwitchName, type SwitchRequest, type SwitchState } from "@trigate/domain/actions/Policy"
 import { background, CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { type InvalidRequest, NotPermitted, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
@@ -33,7 +32,6 @@ import * as LoggedAction from "../actionLog/LoggedAction.ts"
 import * as ActionDecoder from "../admission/ActionDecoder.ts"
 import { Exchange } from "../Exchange.ts"
 import { Inspector } from "../Inspector.ts"
-import * as GuardedAction from "./GuardedAction.ts"
 import * as GuardStore from "./GuardStore.ts"
 import * as Rules from "./Rules.ts"
 
@@ -124,7 +122,7 @@ export const readActions = Effect.fnUntraced(function*(texts: ReadonlyArray<stri
     )
     if (outer === undefined) return yield* fail(`No signer can be recovered: ${unsigned ?? "the signature is invalid"}`)
     const { type: actionType } = innerAction(signed.action) ?? signed.action
-    const guarded = GuardedAction.read({ action, signed, trace: LoggedAction.makeTrace(signed) })
+    const guarded = Rules.read({ action, signed, trace: LoggedAction.makeTrace(signed) })
     const isReducing = guarded !== undefined && Rules.isReducing(guarded)
     if (!Policy.harmlessActions.has(actionType) && !isReducing) {
       return yield* fail(`${Encoding.printable(actionType)}: ${allowed}`)

@@ -33,7 +33,6 @@ import * as ActionDecoder from "../admission/ActionDecoder.ts"
 import type { Admitted } from "../admission/Admission.ts"
 import { Info } from "../Info.ts"
 import * as GuardedAccounts from "./GuardedAccounts.ts"
-import * as GuardedAction from "./GuardedAction.ts"
 import * as GuardStore from "./GuardStore.ts"
 import * as Losses from "./Losses.ts"
 import * as Markets from "./Markets.ts"
@@ -233,7 +232,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   /** An action with its account and the policies that apply to it. */
   interface Prepared {
     readonly admitted: Judged
-    readonly action: GuardedAction.GuardedAction
+    readonly action: Rules.GuardedAction
     readonly account: GuardedAccounts.GuardedAccount
     readonly selected: ReadonlyArray<Policy.Policy>
     readonly needsState: boolean
@@ -282,7 +281,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     })
   yield* replace(options.policies)
 
-  const halted = (action: GuardedAction.GuardedAction, account: string): Rules.Violation | undefined => {
+  const halted = (action: Rules.GuardedAction, account: string): Rules.Violation | undefined => {
     if (Rules.isReducing(action)) return undefined
     if (!areHaltsKnown) {
       return { rule: "store", retryAfter: 1, detail: "It is not known yet whether the operator has halted trading" }
@@ -312,7 +311,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   /** Finds the account on which an action acts and its policies, or what has to be read before. */
   const look = (
     admitted: Judged,
-    action: GuardedAction.GuardedAction | undefined,
+    action: Rules.GuardedAction | undefined,
     caller: string,
     tried: ReadonlySet<Reading>
   ): Looked => {
@@ -461,7 +460,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   /** Reads until the action can be judged. */
   const lookUp = Effect.fnUntraced(function*(
     admitted: Judged,
-    action: GuardedAction.GuardedAction | undefined,
+    action: Rules.GuardedAction | undefined,
     caller: string
   ) {
     const tried = new Set<Reading>()
@@ -546,7 +545,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       const { agentAddress } = admitted.signed.action
       // the address may have been another account's API wallet
       if (type === "approveAgent" && Predicate.isString(agentAddress)) roles.delete(agentAddress.toLowerCase())
-      const action = GuardedAction.read(admitted)
+      const action = Rules.read(admitted)
       const looked = look(admitted, action, id, nothing)
       return looked._tag === "Missing"
         ? Effect.flatMap(lookUp(admitted, action, id), (found) => conclude(found, admitted, isDryRun))

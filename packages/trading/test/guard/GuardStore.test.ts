@@ -10,7 +10,6 @@ import * as RedisServer from "@trigate/testing/RedisServer"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as Guard from "@trigate/trading/guard/Guard"
 import * as GuardStore from "@trigate/trading/guard/GuardStore"
-import * as GuardStoreRedis from "@trigate/trading/guard/GuardStoreRedis"
 import * as GuardStoreSql from "@trigate/trading/guard/GuardStoreSql"
 import { Info } from "@trigate/trading/Info"
 import * as Context from "effect/Context"
@@ -35,7 +34,7 @@ interface Server {
 const redis = Effect.map(RedisServer.redisServer, ({ kill, restart, url }): Server => ({
   kill,
   restart,
-  layer: GuardStoreRedis.layer().pipe(
+  layer: GuardStore.layerRedis().pipe(
     Layer.provide(Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))),
     Layer.provide(Logger.layer([]))
   )

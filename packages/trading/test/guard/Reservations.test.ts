@@ -1,7 +1,7 @@
 /** The reservations of an account: rates that only grow, and changes that survive what other replicas write. */
 import { assert, describe, it } from "@effect/vitest"
 import { randomBy } from "@trigate/testing/SeededRandom"
-import { Reservations, type Reserved } from "@trigate/trading/unstable/guard/Reservations"
+import { Reservations, type Reserved } from "@trigate/trading/unstable/guard/GuardedAccounts"
 
 const market = { coin: "BTC", dex: "", quote: "USDC" }
 

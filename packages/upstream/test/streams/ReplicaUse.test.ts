@@ -8,7 +8,6 @@ import { advancingClock } from "@trigate/testing/AdvancingClock"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
-import * as ReplicaUseRedis from "@trigate/upstream/streams/ReplicaUseRedis"
 import * as ReplicaUseSql from "@trigate/upstream/streams/ReplicaUseSql"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -31,7 +30,7 @@ interface Server {
 
 const realRedis = Effect.map(RedisServer.redisServer, ({ url, ...server }): Server => ({
   ...server,
-  layer: ReplicaUseRedis.layer({ key: "use" }).pipe(
+  layer: ReplicaUse.layerRedis({ key: "use" }).pipe(
     Layer.provide(Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true })))
   ),
   writeExpired: (report) =>
