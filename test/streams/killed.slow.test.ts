@@ -4,9 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as ClientStreams from "@trigate/client/Streams"
-import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import { freePort, gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { freePort } from "@trigate/testing/PortPoll"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

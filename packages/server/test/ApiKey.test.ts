@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gateway, get, post } from "@trigate/testing/Gateway"
-import { guardedGateway, known } from "@trigate/testing/GuardedGateway"
+import { gateway, get, guardedGateway, known, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { oncePerFile } from "./oncePerFile.ts"

@@ -1,8 +1,7 @@
 /** What clients see while a gateway starts, and how it ends before it has started. */
 import { assert, describe, it } from "@effect/vitest"
 import { gateway } from "@trigate/testing/Gateway"
-import { gatewayProcess, startedProcess } from "@trigate/testing/GatewayProcess"
-import { freePort, portPoll } from "@trigate/testing/PortPoll"
+import { freePort, gatewayProcess, portPoll, startedProcess } from "@trigate/testing/GatewayProcess"
 import * as Postgres from "@trigate/testing/PostgresServer"
 import * as Redis from "@trigate/testing/RedisServer"
 import { sample } from "@trigate/testing/Sample"

@@ -9,8 +9,8 @@ import { randomUUID } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { freePort } from "./GatewayProcess.ts"
 import { endWithRun, oncePerRun } from "./OncePerRun.ts"
-import { freePort } from "./PortPoll.ts"
 import { canRun } from "./Requirement.ts"
 
 const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout)

@@ -8,7 +8,7 @@ import { spawn, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { freePort } from "./PortPoll.ts"
+import { freePort } from "./GatewayProcess.ts"
 import { canRun } from "./Requirement.ts"
 
 /** Whether `redis-server` is installed. */
