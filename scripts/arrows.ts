@@ -22,8 +22,10 @@ export const table: Readonly<Record<string, Package>> = {
   upstream: { arrows: ["domain", "stores"], codecs: ["@noble/hashes"], drivers: ["undici"] },
   // the driver of SQLite is Node's own module
   archive: { arrows: ["domain", "stores"], codecs: ["hyparquet", "hyparquet-writer"] },
+  // the nodes, heads, logs and filters of an EVM chain, and the layer 2
+  evm: { arrows: ["domain", "upstream"], codecs: ["@noble/hashes"], contracts: ["Layer2"] },
   trading: {
-    arrows: ["archive", "domain", "signing", "stores", "upstream"],
+    arrows: ["archive", "domain", "evm", "signing", "stores", "upstream"],
     contracts: ["Exchange", "Info", "TradingEvm"]
   },
   // `@ton/core` asks for `@ton/crypto` as a peer
@@ -33,21 +35,20 @@ export const table: Readonly<Record<string, Package>> = {
     drivers: ["undici"],
     contracts: ["TokenChain"]
   },
-  layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
   callers: { arrows: ["domain", "stores"], codecs: ["@noble/hashes"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
   // the client for programs without Effect: the client and the signing, behind promises
   sdk: { arrows: ["client", "domain", "signing"] },
   // all chains of one process in one layer
-  chains: { arrows: ["layer2", "signing", "tokens", "trading"] },
+  chains: { arrows: ["evm", "signing", "tokens", "trading"] },
   // a page in a browser, which the server carries as it was built
   console: {
     arrows: ["api", "client", "domain", "signing"],
     codecs: ["@preact/signals", "lightweight-charts", "preact"]
   },
   sandbox: {
-    arrows: ["archive", "domain", "layer2", "signing", "tokens", "trading", "upstream"],
+    arrows: ["archive", "domain", "evm", "signing", "tokens", "trading", "upstream"],
     codecs: [
       "@ethereumjs/block",
       "@ethereumjs/common",
@@ -67,7 +68,7 @@ export const table: Readonly<Record<string, Package>> = {
       "archive",
       "callers",
       "domain",
-      "layer2",
+      "evm",
       "sandbox",
       "signing",
       "stores",
@@ -78,14 +79,14 @@ export const table: Readonly<Record<string, Package>> = {
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
   },
   cli: {
-    arrows: ["archive", "callers", "client", "domain", "layer2", "server", "signing", "trading"],
+    arrows: ["archive", "callers", "client", "domain", "evm", "server", "signing", "trading"],
     drivers: ["@effect/platform-node"]
   },
   // the program that people install: one file, bundled from the others
   trigate: { arrows: ["cli"] },
   // gateways, the venue and the stores that they share, in one process on simulated time
   simulation: {
-    arrows: ["callers", "domain", "sandbox", "server", "signing", "stores", "tokens", "trading", "upstream"]
+    arrows: ["callers", "domain", "evm", "sandbox", "server", "signing", "stores", "tokens", "trading", "upstream"]
   },
   // what tests share: no package may import it
   testing: {

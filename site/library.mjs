@@ -15,7 +15,7 @@ export const libraries = [
   "signing",
   "trading",
   "tokens",
-  "layer2",
+  "evm",
   "domain",
   "api",
   "sandbox",

@@ -1,14 +1,14 @@
 /** docs/limits.md: the bounds that no setting changes. */
+import { mostStored } from "@trigate/evm/unstable/Filters"
+import * as Heads from "@trigate/evm/unstable/Heads"
+import * as LogDelivery from "@trigate/evm/unstable/LogDelivery"
 import * as Load from "@trigate/server/unstable/process/Load"
 import { mostBars } from "@trigate/server/unstable/stores/ArchiveStore"
 import { mostFilters, mostUnread } from "@trigate/server/unstable/streams/Sessions"
 import { defaultBounds, rowCharacters } from "@trigate/trading/accounts/AccountEvents"
 import { mostLogged } from "@trigate/trading/actionLog/ActionLog"
 import { mostCached } from "@trigate/upstream/cache/ResponseCache"
-import { mostStored } from "@trigate/upstream/evm/Filters"
 import { maxReading } from "@trigate/upstream/transport/HttpTransportUndici"
-import * as Heads from "@trigate/upstream/unstable/evm/Heads"
-import * as LogDelivery from "@trigate/upstream/unstable/evm/LogDelivery"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { root } from "../packages/manifest.ts"
@@ -41,13 +41,13 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["tokens/src/transactions/Transactions", "maxAccounts", ""],
   ["tokens/src/transactions/TransactionCell", "maxCells", ""],
   ["domain/src/evm/EvmResources", "maxAlternatives", ""],
-  ["upstream/src/evm/Heads", "maxHeader", "bytes"],
-  ["upstream/src/evm/EvmFeed", "mostBlocks", ""],
-  ["upstream/src/evm/Filters", "mostWaiting", ""],
-  ["upstream/src/evm/Filters", "depth", ""],
-  ["upstream/src/evm/Filters", "mostCharacters", "bytes"],
-  ["upstream/src/evm/Filters", "mostBlocks", ""],
-  ["upstream/src/evm/Filters", "mostPending", ""],
+  ["evm/src/Heads", "maxHeader", "bytes"],
+  ["evm/src/EvmFeed", "mostBlocks", ""],
+  ["evm/src/Filters", "mostWaiting", ""],
+  ["evm/src/Filters", "depth", ""],
+  ["evm/src/Filters", "mostCharacters", "bytes"],
+  ["evm/src/Filters", "mostBlocks", ""],
+  ["evm/src/Filters", "mostPending", ""],
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
   ["sandbox/src/evm/EvmNode", "maxSeconds", ""],
   ["sandbox/src/tokens/TokenMachine", "maxTransactions", ""],

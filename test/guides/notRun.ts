@@ -28,7 +28,7 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/deploy.md: cp deploy/trigate.env.example deploy/kubernetes/trigate.env (it takes a cluster)",
   "docs/guides/observability.md: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 OTEL_SERVICE_NAME=trigate-eu npx trigate " +
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
-  "docs/guides/embed.md: npm install @trigate/chains @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
+  "docs/guides/embed.md: npm install @trigate/chains @trigate/trading @trigate/tokens @trigate/evm @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
   "docs/guides/simulate.md: npm run simulate -- --seeds 20 (the tests of test/simulation run the same scenario)",
   "docs/guides/simulate.md: seed 4, digest 0929ddad, 26013 steps, 134.5 s simulated (the output of a mutant)",

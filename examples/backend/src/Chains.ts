@@ -1,5 +1,5 @@
 /** The three chains and the key that signs, from the environment. */
-import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
+import * as Layer2Chain from "@trigate/evm/Layer2Chain"
 import * as Signer from "@trigate/signing/Signer"
 import * as Tokens from "@trigate/tokens/Tokens"
 import * as Trading from "@trigate/trading/Trading"

@@ -1,5 +1,5 @@
 /** Handles the backend's own API. The compiler refuses a handler that leaves an error of the chains unhandled. */
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { BackendApi } from "./Api.ts"

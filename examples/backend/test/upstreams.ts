@@ -1,6 +1,6 @@
 /** The live services of the chains over a transport that answers as a test says: injected failures, and counted requests. */
-import type { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import type { Layer2 } from "@trigate/evm/Layer2"
+import * as Layer2Upstream from "@trigate/evm/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import type { Venue } from "@trigate/signing/VenueProfile"

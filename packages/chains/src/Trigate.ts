@@ -2,8 +2,8 @@
  * All chains in one layer, with the defaults of one process: the action log, the nonces, the caches and the rate limits
  * are in memory.
  */
-import type { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
+import type { Layer2 } from "@trigate/evm/Layer2"
+import * as Layer2Chain from "@trigate/evm/Layer2Chain"
 import * as Signer from "@trigate/signing/Signer"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Tokens from "@trigate/tokens/Tokens"

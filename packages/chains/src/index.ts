@@ -1,5 +1,5 @@
 /** The layer of all chains, and their services. */
-export { Layer2 } from "@trigate/layer2/Layer2"
+export { Layer2 } from "@trigate/evm/Layer2"
 export { NonceSource } from "@trigate/signing/NonceSource"
 export { Signer } from "@trigate/signing/Signer"
 export { Venue } from "@trigate/signing/VenueProfile"

@@ -34,7 +34,7 @@ import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import type { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
 import type { Inspection } from "@trigate/domain/unstable/Inspection"
-import type { Layer2 } from "@trigate/layer2/Layer2"
+import type { Layer2 } from "@trigate/evm/Layer2"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"

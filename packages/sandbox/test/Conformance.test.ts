@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as Conformance from "@trigate/testing/Conformance"

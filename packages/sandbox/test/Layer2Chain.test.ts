@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { transactions } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"

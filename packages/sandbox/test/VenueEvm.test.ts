@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { evmMethods } from "@trigate/domain/evm/EvmProtocol"
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"

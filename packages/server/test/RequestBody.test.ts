@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as RequestBody from "@trigate/server/unstable/requests/Request"

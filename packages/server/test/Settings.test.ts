@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
+import * as Layer2Chain from "@trigate/evm/Layer2Chain"
 import { defaultSeed } from "@trigate/sandbox/unstable/Seed"
 import { defaultLimits } from "@trigate/sandbox/unstable/venue/Venue"
 import * as Settings from "@trigate/server/settings/SettingsSources"

@@ -117,7 +117,7 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
  * const program = Effect.gen(function*() {
  *   const { answer } = yield* Info.InfoState
  *   yield* answer(infoOperations.allMids, () => Effect.succeed({ BTC: "68000.0" }))
- *   const { allMids } = yield* Info
+ *   const { allMids } = yield* Info.Info
  *   yield* Console.log(yield* allMids())
  * })
  *

@@ -1,10 +1,10 @@
 /** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
+import * as GatewayReads from "@trigate/evm/unstable/EvmFeed"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
-import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import { settings as upstreamSettings } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -140,7 +140,7 @@ export const make = (
  * const program = Effect.gen(function*() {
  *   const { storage } = yield* TradingEvm.TradingEvmState
  *   yield* Ref.set(storage, new Map([[TradingEvm.storageKey(address, "0x2"), word]]))
- *   const { getStorageAt } = yield* TradingEvm
+ *   const { getStorageAt } = yield* TradingEvm.TradingEvm
  *   yield* Console.log(BigInt(yield* getStorageAt({ address, slot: "0x2" })))
  * })
  *

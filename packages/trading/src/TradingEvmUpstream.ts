@@ -1,7 +1,7 @@
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
+import type * as GatewayReads from "@trigate/evm/unstable/EvmFeed"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransport from "@trigate/upstream/transport/HttpTransport"
-import type * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"

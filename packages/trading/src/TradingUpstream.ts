@@ -13,8 +13,9 @@ import { archiveServing, serving } from "@trigate/domain/evm/EvmProtocol"
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { archiveSetting, served } from "@trigate/domain/unstable/evm/EvmMethods"
+import * as GatewayReads from "@trigate/evm/unstable/EvmFeed"
+import * as EvmUpstream from "@trigate/evm/unstable/EvmUpstream"
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import {
   make as upstream,
   settings as upstreamSettings,
@@ -337,7 +338,7 @@ export const layerEvm = (
     Effect.gen(function*() {
       const upstreams = make(addresses)
       const route = routes(upstreams, "/evm")
-      const node = yield* Pipeline.makeEvm({
+      const node = yield* EvmUpstream.make({
         upstream: upstreams.node,
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })

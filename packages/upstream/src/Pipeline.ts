@@ -1,6 +1,5 @@
 /**
- * The only path to upstreams: every call of a declared operation passes through this pipeline. Also the backend of an
- * EVM chain over the chain's nodes.
+ * The only path to upstreams: every call of a declared operation passes through this pipeline.
  *
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
@@ -8,11 +7,9 @@
  * accepts only read operations, and `once` accepts only once-only operations. No other module sends calls of declared
  * operations; the probes of addresses use the transport directly.
  */
-import { type Caller, detached, local } from "@trigate/domain/Caller"
+import { type Caller, local } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure, OnceFailure } from "@trigate/domain/errors/GatewayError"
-import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type * as Operation from "@trigate/domain/operations/Operation"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Config from "effect/Config"
@@ -24,7 +21,6 @@ import * as Result from "effect/Result"
 import * as Attempts from "./attempts/Attempts.ts"
 import * as OutlierDetection_ from "./attempts/OutlierDetection.ts"
 import { OutlierDetection } from "./attempts/OutlierDetection.ts"
-import * as Batching from "./Batching.ts"
 import type { AccountVersions } from "./cache/AccountVersions.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
@@ -91,7 +87,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
-  readonly attempt: Batching.Ask
+  readonly attempt: Attempts.Attempts["ask"]
   /**
    * Runs a read of the gateway itself in the background, as soon as the upstream's rate limit has capacity for
    * background reads. The read takes precedence over refreshes of cached responses.
@@ -304,48 +300,4 @@ export const config: Config.Config<Omit<ProcessOptions, "oneChain">> = Config.al
   onceDeadline: settings.onceDeadline,
   traceUpstream: settings.traceUpstream,
   limits: RateLimiter_.config
-})
-
-/** The nodes of a chain, and the policies of its calls. */
-export interface EvmOptions {
-  readonly upstream: Upstream
-  readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
-  /**
-   * Determines, with further reads, how long a response can be cached. Used for operations that do not declare this
-   * duration.
-   */
-  readonly confirm?: (
-    read: Batching.BatchedRead
-  ) => (
-    call: EvmProtocol.CheckedRead,
-    answer: RpcAnswer
-  ) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
-}
-
-/** Makes the backend of an EVM chain over the nodes of `upstream`. */
-export const makeEvm = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: EvmOptions) {
-  const pipeline = yield* Pipeline
-  // each instance has its own counter, because test recordings contain the request IDs
-  const nextId = requestIds()
-  const nextOnceId = requestIds()
-  const ask = Batching.make(pipeline.attempt, nextId)
-  const { read } = yield* pipeline.reads({
-    protocol: EvmProtocol.reads,
-    upstream,
-    targetsOf,
-    ask,
-    ...(confirm === undefined ? {} : { confirm: confirm(ask) })
-  })
-  const once: EvmProtocol.EvmBackend["once"] = (call) => {
-    const targets = targetsOf(call)
-    if (Result.isFailure(targets)) return Effect.fail(targets.failure)
-    const id = nextOnceId()
-    const body = Utf8.encode(EvmProtocol.body(id, call))
-    return Effect.flatMap(
-      detached(pipeline.once({ operation: call.operation, targets: targets.success, body }, {})),
-      (response) => EvmProtocol.readOnce(call, response, id)
-    )
-  }
-  const backend: EvmProtocol.EvmBackend = { read, once }
-  return backend
 })

@@ -4,7 +4,10 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils"
 import type { UpstreamLabel } from "@trigate/domain/Caller"
 import { counter, gauge, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Setting from "@trigate/domain/unstable/Setting"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import * as Concealment from "./transport/HttpTransport.ts"
 
 /** The metrics, by member name. */
@@ -270,3 +273,17 @@ const DIGITS = 16
  */
 export const cacheSpace = ({ addresses, label }: Upstream): string =>
   `${label}/${bytesToHex(sha256(utf8ToBytes(addresses.map(Redacted.value).join("\n")))).slice(0, DIGITS)}`
+
+/** The batch of one caller. The batch's calls in flight are interrupted when its scope closes. */
+export interface Batch {
+  readonly scope: Scope.Scope
+}
+
+/** The batch in which the reads of a caller are sent; `undefined` outside a batch. */
+export const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Upstream/CurrentBatch", {
+  defaultValue: () => undefined
+})
+
+/** Runs an effect whose reads are not sent in its caller's batch, because the effect outlives this batch. */
+export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, CurrentBatch, undefined)

@@ -5,10 +5,7 @@
  * `@trigate/upstream/…`: Node then loads only those.
  */
 
-/**
- * The only path to upstreams: every call of a declared operation passes through this pipeline. Also the backend of an
- * EVM chain over the chain's nodes.
- */
+/** The only path to upstreams: every call of a declared operation passes through this pipeline. */
 export * as Pipeline from "./Pipeline.ts"
 
 /** Outlier detection: selects the addresses of an upstream to which calls are sent. */
@@ -22,12 +19,6 @@ export * as AccountVersions from "./cache/AccountVersions.ts"
  * Replicas can share responses through Redis.
  */
 export * as ResponseCache from "./cache/ResponseCache.ts"
-
-/**
- * `eth_newFilter` and similar methods, implemented by the gateway, and the distinct subscriptions to a chain with their
- * callers.
- */
-export * as Filters from "./evm/Filters.ts"
 
 /**
  * Enforces the rate limit of each upstream: a call starts if there is capacity; otherwise it waits in a fair queue.

@@ -10,7 +10,7 @@ import type { ClearinghouseState, Order, Position, SpotClearinghouseState } from
 import * as SpotLookup from "@trigate/domain/info/Market"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
-import * as ReceiptWait from "@trigate/layer2/Layer2"
+import * as ReceiptWait from "@trigate/evm/Layer2"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

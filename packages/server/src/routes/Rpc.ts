@@ -15,10 +15,10 @@ import * as Operation from "@trigate/domain/operations/Operation"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import { configuredReads, type Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
-import { Layer2 } from "@trigate/layer2/Layer2"
+import { Layer2 } from "@trigate/evm/Layer2"
+import * as EvmUpstream from "@trigate/evm/unstable/EvmUpstream"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
-import * as Batching from "@trigate/upstream/unstable/Batching"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
@@ -226,7 +226,7 @@ const make = <O extends Operation.Operation, Answer extends Answered>(definition
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    const answers = Batching.batched(
+    const answers = EvmUpstream.batched(
       Effect.forEach(texts, (text, index) => answerOne(Json.parsed(text, values[index]), asked), {
         concurrency: definition.concurrency
       })

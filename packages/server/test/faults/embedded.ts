@@ -1,8 +1,8 @@
 /** Services of the gateway in a program of one's own: over any Effect `HttpClient`, or without a server in front. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { local } from "@trigate/domain/Caller"
-import { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import { Layer2 } from "@trigate/evm/Layer2"
+import * as Layer2Upstream from "@trigate/evm/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as VenueProfile from "@trigate/signing/VenueProfile"

@@ -39,7 +39,6 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { isTraced } from "../attempts/Attempts.ts"
 import * as Spans from "../attempts/Spans.ts"
-import * as Batching from "../Batching.ts"
 import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
 import type { Pacer, Refresh } from "../limits/RateWindow.ts"
 import * as SharedState from "../SharedState.ts"
@@ -548,7 +547,7 @@ const makeReader = <A, E>(
   const refreshedAt = new WeakMap<CachedResponse, Utf8.MonotonicTime>()
 
   const inBackground = <B, E2>(effect: Effect.Effect<B, E2>) =>
-    Effect.asVoid(Effect.forkIn(Effect.ignore(Batching.unbatched(effect)), scope))
+    Effect.asVoid(Effect.forkIn(Effect.ignore(Upstream.unbatched(effect)), scope))
 
   const sharedBy = (policy: Operation.CachePolicy | undefined): Replicas | undefined =>
     policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
