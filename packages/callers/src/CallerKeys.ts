@@ -18,6 +18,8 @@ export const metrics = {
 /**
  * The keys of callers.
  *
+ * Provided by `CallerKeysStored.layer` or `CallerKeys.layerOpen`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -37,6 +37,8 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * `StreamLost` if the gateway is unreachable for more than two minutes, and with the gateway's error if the outage
  * lasted for too many blocks.
  *
+ * Provided by `EvmStreams.layerWebSocket` or `EvmStreams.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -53,6 +53,8 @@ export type Methods = {
  * loss if the gateway logs the account's events, or if each frame contains the complete state. It fails with
  * `StreamLost` if events could be missing, or if the gateway is unreachable for more than two minutes.
  *
+ * Provided by `Streams.layerWebSocket` or `Streams.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -127,6 +127,8 @@ export interface Layer2Methods
 /**
  * An EVM layer 2, with a method for each of `layer2Operations` and `evmSubscriptions`.
  *
+ * Provided by `Trigate.layer`, `Layer2Chain.layer`, `Layer2Upstream.layerFetch` or `Layer2Memory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -22,6 +22,8 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 /**
  * The state of the layer 2 in memory. Hashes can have any letter case.
  *
+ * Provided by `Layer2Memory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -324,6 +324,8 @@ export interface VenueSnapshot {
  * A change of this state applies to all later calls. Data that is not listed here (prices, blocks) is derived from the
  * seed and the `Clock`.
  *
+ * Provided by `SandboxState.layer` or `Sandbox.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -72,6 +72,8 @@ export const resolve = (network: Network): VenueProfile => typeof network === "s
  *
  * Action builders, the admission checks of signed requests, and the sandbox read it from this service.
  *
+ * Provided by `VenueProfile.layer` or `Trading.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -79,6 +79,8 @@ export type Transport = (
 /**
  * Relays and submits signed actions.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `ExchangeUpstream.layerFetch` or `ExchangeMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

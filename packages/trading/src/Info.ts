@@ -36,6 +36,8 @@ export interface InfoMethods extends InfoOperations.Methods<CallFailure> {
 /**
  * Serves queries, with a method for each of `infoOperations`.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `InfoUpstream.layerFetch` or `InfoMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

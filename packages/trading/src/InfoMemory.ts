@@ -15,6 +15,8 @@ import * as Info from "./Info.ts"
 /**
  * The state that a test sets.
  *
+ * Provided by `InfoMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -54,6 +54,8 @@ export interface TradingEvmMethods
  * Queries the trading chain's EVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and
  * costs are in wei; `Gas` formats them in gwei and ether.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `TradingEvmUpstream.layerFetch` or `TradingEvmMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -17,6 +17,8 @@ import * as TradingEvm from "./TradingEvm.ts"
 /**
  * The state that a test sets.
  *
+ * Provided by `TradingEvmMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -42,6 +42,8 @@ const deadline = "500 millis"
 /**
  * The store of guards. Without this service, a guard keeps its state in its process.
  *
+ * Provided by `GuardStoreRedis.layer` or `GuardStoreSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -535,6 +535,8 @@ export interface SharedStreams {
  * All readers of equal subscriptions share one subscription at the venue. After a lost connection, that subscription
  * resumes without duplicates, and missed data is queried if the venue still has it.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `Streams.layer` or `StreamsMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -279,6 +279,8 @@ export interface Usable<T extends Target> {
 /**
  * Orders the addresses for calls, and learns from the results of attempts. All members except `ready` are synchronous.
  *
+ * Provided by `OutlierDetection.layer` or `OutlierDetection.layerAlways`.
+ *
  * @since 0.1.0
  * @category services
  */

@@ -499,6 +499,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 /**
  * The windows in which rate limiters count calls, by upstream and by the number and width of the windows' slots.
  *
+ * Provided by `Layer.succeed`.
+ *
  * @since 0.1.0
  * @category services
  */
@@ -529,6 +531,8 @@ export const MaxWait = Context.Reference<number>("@trigate/upstream/limits/RateL
 
 /**
  * Starts calls within their upstream's rate limit.
+ *
+ * Provided by `RateLimiter.layerMemory`, `RateLimiter.layerUnlimited` or `RateLimiterRedis.layer`.
  *
  * @since 0.1.0
  * @category services
