@@ -6,7 +6,7 @@ import { signal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import type * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
-import { type ActionEntry, type Cloid, requireAll } from "@trigate/domain/actions/ActionOutcome"
+import { type ActionEntry, type Cloid, type OrderId, requireAll } from "@trigate/domain/actions/ActionOutcome"
 import { type ActionRecord, isOpen } from "@trigate/domain/actions/ActionRecord"
 import { adviceFor } from "@trigate/domain/actions/OrderOutcome"
 import type { Position } from "@trigate/domain/info/Account"
@@ -273,7 +273,7 @@ const act = async <E>(call: Effect.Effect<unknown, E, Connection>, says: string)
 }
 
 /** An open order's coin and ID. */
-type Open = { readonly coin: string; readonly oid: number }
+type Open = { readonly coin: string; readonly oid: OrderId }
 
 /** Cancels orders. */
 export const cancel = (orders: ReadonlyArray<Open>): Promise<void> => {
