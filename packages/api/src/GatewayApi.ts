@@ -39,7 +39,7 @@ export class ChainsApi extends HttpApi.make("gateway")
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",
-    description: "One typed gateway for a trading chain, a token chain and an EVM layer 2.",
+    description: "One typed gateway for Hyperliquid, TON and an EVM layer 2.",
     transform: (spec) => Object.fromEntries(Object.entries(spec).map(([name, part]) => [name, describeIntegers(part)]))
   }))
 {}

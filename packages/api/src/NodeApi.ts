@@ -2,7 +2,7 @@
  * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
  * of one of the gateway's own routes. The path that contains only the endpoint key serves JSON-RPC of the layer 2.
  *
- * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
+ * Operations that only the venue's API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
 import { SpotMeta } from "@trigate/domain/info/Market"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -41,11 +41,11 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     error: TradingApi.infoErrors
   }).annotateMerge(
     summary(
-      "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
+      "Query the venue's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
     )
   ),
   HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...evmParts })
-    .annotateMerge(summary("JSON-RPC of the trading chain's EVM")),
+    .annotateMerge(summary("JSON-RPC of HyperEVM")),
   ...keyedTokenEndpoints,
   HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...layer2Parts })
     .annotateMerge(summary("JSON-RPC of the layer 2")),
@@ -57,7 +57,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     )
   ),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
-    .annotateMerge(summary("JSON-RPC of the trading chain's EVM over a WebSocket")),
+    .annotateMerge(summary("JSON-RPC of HyperEVM over a WebSocket")),
   HttpApiEndpoint.get("layer2Socket", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...socketParts })
     .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket")),
   HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })

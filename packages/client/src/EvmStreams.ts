@@ -59,7 +59,7 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * ```
  */
 export class EvmStreams extends Context.Service<EvmStreams, {
-  /** The streams of the trading chain's EVM. */
+  /** The streams of HyperEVM. */
   readonly evm: Methods
   /** The streams of the layer 2. */
   readonly layer2: Methods

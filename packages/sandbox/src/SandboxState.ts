@@ -163,7 +163,7 @@ const unwritten = (seed: Random.Seed, erc20s: ReadonlyArray<Erc20>): EvmChain.Wo
 }
 
 /**
- * Makes the initial EVM state of the trading chain, with the wrapped token and the contracts that are linked to spot
+ * Makes the initial EVM state of the venue, with the wrapped token and the contracts that are linked to spot
  * tokens. The chain starts at `startedAt` (milliseconds).
  */
 export const evm = (seed: Random.Seed, spotMeta: SpotMeta, startedAt: number): VenueEvm.EvmState => {

@@ -1,5 +1,5 @@
 /**
- * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
+ * Profiles of the venue's networks: the constants that the venue's documentation does not define, and the
  * service that selects a program's network.
  */
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** Checks market data of the trading chain: spot metadata, bars, EVM state. */
+/** Checks market data of the venue: spot metadata, bars, EVM state. */
 import { openTimeAt, retainedBars } from "@trigate/domain/candles/Candle"
 import * as SpotLookup from "@trigate/domain/info/Market"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"

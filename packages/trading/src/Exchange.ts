@@ -1,4 +1,4 @@
-/** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+/** Signed actions of the venue: checked, recorded in the action log, and sent at most once. */
 import * as Action from "@trigate/domain/actions/Action"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { type ActionRecord, type ActionReference, isOpen } from "@trigate/domain/actions/ActionRecord"

@@ -1,4 +1,4 @@
-/** Queries of the trading chain: markets, accounts, and bars. */
+/** Queries of the venue: markets, accounts, and bars. */
 import { walk } from "@trigate/domain/candles/Candle"
 import type { CandleStretch, CandleWindow, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
 import { wrapReason } from "@trigate/domain/errors/GatewayError"

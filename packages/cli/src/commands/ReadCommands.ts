@@ -296,7 +296,7 @@ const raw = Command.make("raw", {
 
 /** `trigate info`. */
 export const info = Command.make("info").pipe(
-  Command.withDescription("Query the trading chain: pairs, tokens, bars, or any query as JSON"),
+  Command.withDescription("Query the venue: pairs, tokens, bars, or any query as JSON"),
   Command.withSubcommands([spotMeta, command, raw]),
   GatewayAccess.options
 )
@@ -338,7 +338,7 @@ const gas = Command.make("gas", {}, () =>
 
 /** `trigate evm`. */
 export const evm = Command.make("evm").pipe(
-  Command.withDescription("Read the trading chain's EVM"),
+  Command.withDescription("Read HyperEVM"),
   Command.withSubcommands([storage, gas]),
   GatewayAccess.options
 )

@@ -1,4 +1,4 @@
-/** The queries of the trading chain. Each query is one request. */
+/** The queries of the venue. Each query is one request. */
 import * as Paths from "@trigate/api/Paths"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"

@@ -1,4 +1,4 @@
-/** Accounts of the trading chain: positions and balances, orders and fills, roles, limits, fees and API wallets. */
+/** Accounts of the venue: positions and balances, orders and fills, roles, limits, fees and API wallets. */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { OrderId } from "../actions/ActionOutcome.ts"

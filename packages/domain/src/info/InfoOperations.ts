@@ -117,7 +117,7 @@ const query = <
 
 /**
  * Returns the common properties of relayed queries. Nodes respond to some of these queries differently than the
- * official API does.
+ * venue's API does.
  */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
@@ -711,7 +711,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   return about === undefined && accounts.length === 0 ? undefined : accounts
 }
 
-/** The read protocol of `POST /info`, for the official API and for nodes. */
+/** The read protocol of `POST /info`, for the venue's API and for nodes. */
 export const reads: Operation.ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${Encoding.canonical(body.text)}`,
