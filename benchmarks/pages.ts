@@ -51,7 +51,7 @@ const opening = async (url: string, whole: (page: Page) => Promise<unknown>): Pr
 }
 
 const pages: ReadonlyArray<readonly [name: string, path: string, whole: (page: Page) => Promise<unknown>]> = [
-  ["console", "/", (page) => page.getByText("Trading chain").first().waitFor()],
+  ["console", "/", (page) => page.getByText("Venue").first().waitFor()],
   ["reference", "/docs", (page) => page.getByText("POST /exchange", { exact: true }).first().waitFor()]
 ]
 
@@ -75,7 +75,7 @@ await run("pages", async () => {
     }
     rows.push(
       row("transferred", "kB", ({ kilobytes }) => kilobytes),
-      row("first content shown", "s", ({ shown }) => shown, 1),
+      row("first content shown", "s", ({ shown }) => shown, 0.6),
       row("whole", "s", ({ whole }) => whole)
     )
   }

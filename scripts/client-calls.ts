@@ -131,6 +131,6 @@ export const clientModules: ReadonlyMap<string, string> = new Map([
       `import { query } from "./Served.ts"`
     ], calls("Info", queries, (name) => `query(InfoOperations.${name})`))
   ],
-  ["packages/client/src/Evm.ts", evmCalls("The trading chain's EVM.", "Evm", "evm", "EvmOperations", evmOperations)],
+  ["packages/client/src/Evm.ts", evmCalls("HyperEVM.", "Evm", "evm", "EvmOperations", evmOperations)],
   ["packages/client/src/Layer2.ts", evmCalls("The layer 2.", "Layer2", "layer2", "Layer2Operations", layer2Operations)]
 ])

@@ -33,7 +33,7 @@ const standardReads = evmMethods.filter(isStandard)
 
 const readsState = (method: Operation): boolean => failureTags(method).includes("UnsupportedBlock")
 
-/** The methods that do the same on both EVM routes; only the trading chain's nodes refuse a block. */
+/** The methods that do the same on both EVM routes; only the venue's nodes refuse a block. */
 const isShared = (method: Operation): boolean =>
   evmMethods.some((other) =>
     other.name === method.name && other.class === method.class && other.summary === method.summary &&
@@ -47,12 +47,12 @@ const sections: ReadonlyArray<Section> = [
     operations: exchangeOperations
   },
   {
-    title: "Queries of the trading chain",
+    title: "Queries of the venue",
     routes: [info.endpoints.query, node.endpoints.info],
     operations: [...Object.values(infoOperations), passthroughQuery]
   },
   {
-    title: "EVM of the trading chain",
+    title: "HyperEVM",
     routes: [evm.endpoints.rpc, node.endpoints.evm],
     operations: evmMethods.filter((method) => !isStandard(method)),
     described: [
@@ -80,7 +80,7 @@ const sections: ReadonlyArray<Section> = [
     routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
     operations: layer2Methods.filter((method) => !isShared(method)),
     described: [[
-      "The other methods of [the EVM of the trading chain](#evm-of-the-trading-chain) have the same meaning, class and errors here, but they read\nany block and never fail with `UnsupportedBlock`. Only these are missing",
+      "The other methods of [HyperEVM](#hyperevm) have the same meaning, class and errors here, but they read\nany block and never fail with `UnsupportedBlock`. Only these are missing",
       evmMethods.filter(({ name }) => !layer2Methods.some((method) => method.name === name))
     ]]
   }
@@ -97,7 +97,7 @@ const costText = ({ entriesPerWeight, requestUnits, rowsPerWeight, weight }: Cos
   ].join(", ")
 }
 
-const sourceTexts = { "official-api": "official API", node: "node" } as const
+const sourceTexts = { "official-api": "venue's API", node: "node" } as const
 
 /** What is said of an operation besides its name and summary. */
 const facts: ReadonlyArray<readonly [head: string, of: (operation: Operation) => string]> = [
@@ -175,7 +175,7 @@ const familiesText = [
 export const operationsText = document(
   "Operations",
   "A `read` may be sent again. A `once` call is never sent again after a byte may have reached the upstream. Weight counts against the\n" +
-    "official API's rate limit. A node provider's plan counts request units: one per operation, unless a table states another cost. A path\n" +
+    "venue's rate limit. A node provider's plan counts request units: one per operation, unless a table states another cost. A path\n" +
     `with an endpoint key selects the node; on such a path, an operation that no node serves fails with ${
       errorLink("UnavailableOnNode")
     }.`,

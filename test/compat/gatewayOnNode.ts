@@ -1,4 +1,4 @@
-/** A gateway whose trading chain's EVM and layer 2 are one real node, and what that node was asked. */
+/** A gateway whose HyperEVM and layer 2 are one real node, and what that node was asked. */
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { at } from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"

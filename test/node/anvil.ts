@@ -71,7 +71,7 @@ const isStopped = (pid: number | undefined): boolean => {
     fs.readdirSync(tasks).every((task) => /\) T /u.test(fs.readFileSync(`${tasks}/${task}/stat`, "utf8")))
 }
 
-/** The URL of a node as one of the trading chain has it: it answers below `/evm`. */
+/** The URL of a node as one of the venue has it: it answers below `/evm`. */
 export const withEvmPath = (node: Anvil) => Effect.map(forwarder(node.url, () => "/"), ({ url }) => url)
 
 const nodeWith = (options: ReadonlyArray<string>) =>

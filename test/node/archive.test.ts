@@ -14,7 +14,7 @@ const receiver = "0x00000000000000000000000000000000000000aa"
 const once = { retryCount: 0 }
 const clientOf = (url: string) => createPublicClient({ transport: http(url, once) })
 
-/** A node with three blocks, each of which gives the receiver an ether, and its URL as one of the trading chain. */
+/** A node with three blocks, each of which gives the receiver an ether, and its URL as one of the venue. */
 const threeBlocks = Effect.gen(function*() {
   const node = yield* anvil
   const client = createTestClient({ mode: "anvil", transport: http(node.url, once) })

@@ -111,7 +111,7 @@ interface Replica<A> {
   readonly use: () => A | undefined
 }
 
-/** Starts two replicas over shared stores: the services of the trading chain, those of `more`, and what `select` takes. */
+/** Starts two replicas over shared stores: the services of the venue, those of `more`, and what `select` takes. */
 export const startReplicas = Effect.fnUntraced(function*<B, A>(
   { network, policies, store }: {
     readonly network: Network.Network

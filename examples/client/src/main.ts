@@ -15,7 +15,7 @@ const program = Effect.gen(function*() {
   const now = yield* Clock.currentTimeMillis
 
   const price = yield* Evm.gasPrice()
-  yield* Console.log(`trading chain: gas costs ${Gas.formatGwei(price)} gwei`)
+  yield* Console.log(`HyperEVM: gas costs ${Gas.formatGwei(price)} gwei`)
 
   const token = yield* Tokens.getTokenData({ address: tokens.onchain })
   yield* Console.log(`token chain: ${token.symbol ?? "a token without a symbol"}, ${token.totalSupply} units`)
@@ -27,7 +27,7 @@ const program = Effect.gen(function*() {
   yield* Info.candleSnapshot({ coin: coins.unknown, interval: "1h", startTime: now - 3_600_000 }).pipe(
     Effect.map(({ candles }) => `${candles.length} bars`),
     Effect.catchTag("UnknownAsset", ({ coin }) => Effect.succeed(`nobody trades ${coin}`)),
-    Effect.flatMap((line) => Console.log(`trading chain: ${line}`))
+    Effect.flatMap((line) => Console.log(`venue: ${line}`))
   )
 
   // a key that everyone knows: a program of your own has its wallet sign `Signable.typedData` of @trigate/signing

@@ -30,11 +30,11 @@ describe("main.ts", () => {
         promisify(execFile)(process.execPath, [main], { env: { ...process.env, GATEWAY_URL: url } })
       )
       const [price, ...lines] = stdout.trim().split("\n")
-      assert.match(price ?? "", /^trading chain: gas costs [0-9.]+ gwei$/u)
+      assert.match(price ?? "", /^HyperEVM: gas costs [0-9.]+ gwei$/u)
       assert.deepStrictEqual(lines, [
         "token chain: TRIG, 1180591620717411303424123 units",
         "layer 2: failure",
-        "trading chain: nobody trades NOSUCHCOIN",
+        "venue: nobody trades NOSUCHCOIN",
         "signed action: taken"
       ])
     }))

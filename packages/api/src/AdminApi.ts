@@ -170,7 +170,7 @@ export const RateLimitUse = Schema.Struct({
   upstream: Schema.Literals(upstreamLabels),
   all: Schema.Finite.annotateKey({
     description:
-      "For the official API, the weight used in the last minute; for nodes, the request units used in the last second"
+      "For the venue's API, the weight used in the last minute; for nodes, the request units used in the last second"
   }),
   callers: Schema.Array(Schema.Struct({ caller: Caller, units: Schema.Finite })).annotateKey({
     description: "Use by each caller, largest first. The gateway itself used the rest of `all`"
@@ -219,7 +219,7 @@ export const HistorySample = Schema.Struct({
   weightSaved: Total.annotateKey({ description: "Weight saved by caching and by coalescing equal requests" }),
   weightLeft: Schema.optionalKey(Schema.Finite).annotateKey({
     description:
-      "Remaining weight of the official API that is available to reads; absent if the official API is not configured"
+      "Remaining weight of the venue's API that is available to reads; absent if the venue's API is not configured"
   }),
   p50: latency("half"),
   p95: latency("95 %"),

@@ -104,7 +104,7 @@ const call = <const Method extends string, const Params>(method: Method, params:
   params
 })
 
-/** JSON-RPC calls to the trading chain's EVM. */
+/** JSON-RPC calls to HyperEVM. */
 export const evmCalls = [
   call("eth_getStorageAt", ["0x5555555555555555555555555555555555555555", "0x2", "latest"]),
   call("eth_bigBlockGasPrice", [])

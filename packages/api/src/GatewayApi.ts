@@ -4,6 +4,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
+import * as Predicate from "effect/Predicate"
 import { AdminApi } from "./AdminApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import * as Paths from "./Paths.ts"
@@ -20,7 +21,7 @@ const summary = (text: string) => OpenApi.annotations({ summary: text })
  * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
  * of one of the gateway's own routes. The path that contains only the endpoint key serves JSON-RPC of the layer 2.
  *
- * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
+ * Operations that only the venue's API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
 export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
@@ -46,11 +47,11 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     error: TradingApi.infoErrors
   }).annotateMerge(
     summary(
-      "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
+      "Query the venue's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
     )
   ),
   HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...evmParts })
-    .annotateMerge(summary("JSON-RPC of the trading chain's EVM")),
+    .annotateMerge(summary("JSON-RPC of HyperEVM")),
   ...keyedTokenEndpoints,
   HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...layer2Parts })
     .annotateMerge(summary("JSON-RPC of the layer 2")),
@@ -62,7 +63,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     )
   ),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
-    .annotateMerge(summary("JSON-RPC of the trading chain's EVM over a WebSocket")),
+    .annotateMerge(summary("JSON-RPC of HyperEVM over a WebSocket")),
   HttpApiEndpoint.get("layer2Socket", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...socketParts })
     .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket")),
   HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })
@@ -74,13 +75,37 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   description: "Routes whose URLs have the form that node providers use: the path begins with the caller's endpoint key"
 })) {}
 
+const isBigInt = (schema: unknown): boolean => Predicate.hasProperty(schema, "pattern") && schema.pattern === "^-?\\d+$"
+
+/** Removes the maximum of an integer, and a minimum that is not 0. */
+const unbounded = (schema: unknown): unknown =>
+  Predicate.hasProperty(schema, "minimum")
+    ? { type: "integer", ...(schema.minimum === 0 ? { minimum: 0 } : {}) }
+    : schema
+
+/**
+ * Describes each 64-bit integer as a JSON integer without a maximum. The gateway writes all its digits; the schema of a
+ * `bigint` describes it as text.
+ */
+const describeIntegers = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(describeIntegers)
+  if (!Predicate.isObject(value)) return value
+  const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, describeIntegers(member)]))
+  const { anyOf, ...rest } = members
+  if (!Array.isArray(anyOf) || !anyOf.some(isBigInt)) return members
+  const integers = anyOf.filter((schema) => !isBigInt(schema)).map(unbounded)
+  const [integer] = integers
+  return integers.length === 1 && Predicate.isObject(integer) ? { ...integer, ...rest } : { anyOf: integers, ...rest }
+}
+
 /** The contract without the routes for health, administration and control of a sandbox. */
 export class ChainsApi extends HttpApi.make("gateway")
   .add(ExchangeApi, ActionsApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",
-    description: "One typed gateway for a trading chain, a token chain and an EVM layer 2."
+    description: "One typed gateway for Hyperliquid, TON and an EVM layer 2.",
+    transform: (spec) => Object.fromEntries(Object.entries(spec).map(([name, part]) => [name, describeIntegers(part)]))
   }))
 {}
 

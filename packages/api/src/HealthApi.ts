@@ -95,7 +95,7 @@ export const Readiness = Schema.Struct({
         "`TRIGATE_WATCH_ACCOUNTS`, and others whose log had begun"
     })
   })).annotateKey({
-    description: "The log of account events, such as fills; absent if no trading chain is configured"
+    description: "The log of account events, such as fills; absent if the venue is not configured"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

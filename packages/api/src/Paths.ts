@@ -24,7 +24,7 @@ export const actionOutcome = "/actions/:id"
 /** Path of the route that finds the outcome of a signed action by its signer and nonce, or by the cloid of an order. */
 export const actionOutcomes = "/actions"
 
-/** Path of the route for queries of the trading chain. */
+/** Path of the route for queries of the venue. */
 export const info = "/info"
 
 /** Path of the route that lists the stored series of candle history. */
@@ -33,7 +33,7 @@ export const candles = "/candles"
 /** Path of the route that returns the bars of one coin and interval as a file. */
 export const candleFile = "/candles/:coin/:interval"
 
-/** Path of the JSON-RPC route of the trading chain's EVM. */
+/** Path of the JSON-RPC route of HyperEVM. */
 export const evm = "/evm"
 
 /** Path of the JSON-RPC route of the layer 2. */
@@ -123,13 +123,13 @@ export const sandboxSnapshots = "/admin/sandbox/snapshots"
 /** Path of the route that restores a snapshot or the initial state of the sandbox. */
 export const resetSandbox = "/admin/sandbox/reset"
 
-/** Path of the trading chain's WebSocket. */
+/** Path of the venue's WebSocket. */
 export const socket = "/ws"
 
 /** The query parameter with the position of the last received event, for the WebSocket and for the event stream. */
 export const resume = "resume"
 
-/** Path of the trading chain's streams as Server-Sent Events. */
+/** Path of the venue's streams as Server-Sent Events. */
 export const streams = "/streams"
 
 /** The query parameter with a subscription; the parameter can be repeated. */

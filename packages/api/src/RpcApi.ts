@@ -153,17 +153,17 @@ const joinNames = (operations: ReadonlyArray<Operation>): string => operations.m
 export class EvmApi extends HttpApiGroup.make("evm").add(
   HttpApiEndpoint.post("rpc", Paths.evm, evmParts).annotateMerge(
     OpenApi.annotations({
-      summary: "JSON-RPC of the trading chain's EVM",
+      summary: "JSON-RPC of HyperEVM",
       description:
         "Accepts single calls and batches. A failed call returns a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
         "State is read at `latest` only. For any other block, a node returns the latest state without an error, " +
         "so the gateway refuses such calls unless it is configured for archive nodes."
     })
   ),
-  HttpApiEndpoint.get("socket", Paths.evm, socketParts).annotateMerge(rpcSocket("the trading chain's EVM"))
+  HttpApiEndpoint.get("socket", Paths.evm, socketParts).annotateMerge(rpcSocket("HyperEVM"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "EVM",
-  description: `JSON-RPC of the trading chain: ${joinNames(evmMethods)}`
+  description: `JSON-RPC of HyperEVM: ${joinNames(evmMethods)}`
 })) {}
 
 export class Layer2Api extends HttpApiGroup.make("layer2").add(

@@ -1,4 +1,4 @@
-/** The trading chain: `POST /info`, `POST /exchange`, `GET /actions/{id}` and `GET /candles`. */
+/** The venue: `POST /info`, `POST /exchange`, `GET /actions/{id}` and `GET /candles`. */
 import {
   actionCatalog,
   CSignerActionDocumented,
@@ -56,7 +56,7 @@ export type Nonces = typeof Nonces.Type
 
 const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
 
-/** The errors of a query of the trading chain. */
+/** The errors of a query of the venue. */
 export const infoErrors = [...infoOperations.candleSnapshot.failures, ...servedFailures] as const
 
 /** Returns the schema of a typed query's body. */
@@ -83,17 +83,16 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     success: [...typed.map(({ response }) => Schema.toEncoded(response)), passthroughQuery.response],
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Query the trading chain",
+    summary: "Query the venue",
     description:
-      "Served by the official API; for `spotMeta`, a node is the fallback. The upstream's response is relayed unchanged, with one " +
+      "Served by the venue's API; for `spotMeta`, a node is the fallback. The upstream's response is relayed unchanged, with one " +
       "exception: for an unknown coin of `candleSnapshot`, the upstream's HTTP 500 `null` becomes UnknownAsset. " +
       "If the type of a query is not in this schema, the other members are not validated. A refusal also has `code` " +
       "(the HTTP status) and `msg` (the detail), as the venue's SDKs read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",
-  description:
-    "Queries of the trading chain. Typed queries are validated; queries of any other type are relayed unchanged"
+  description: "Queries of the venue. Typed queries are validated; queries of any other type are relayed unchanged"
 })) {}
 
 const catalogActions = Object.entries<Schema.Codec<unknown, unknown>>(actionSchemas).map(([type, schema]) =>
@@ -145,7 +144,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Relay a signed action",
     description:
-      "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
+      "The body is checked, then sent unchanged to the venue's API, at most once. The venue's response is returned " +
       "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
       "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. If you send the expected " +
       "signer in the header `x-trigate-expected-signer`, the action is refused if another key signed it. A refusal also " +
@@ -215,8 +214,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",
-  description:
-    "Signed actions of the trading chain: orders, transfers, staking, vaults and all other types of the catalog"
+  description: "Signed actions of the venue: orders, transfers, staking, vaults and all other types of the catalog"
 })) {}
 
 const digits = (most: number, what: string) =>

@@ -86,6 +86,8 @@ type Archived<A> = Effect.Effect<A, ArchiveUnavailable>
 /**
  * Stores candle history. `Candle.barAt` computes bar numbers.
  *
+ * Provided by `CandleArchive.layer` or `CandleArchiveSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

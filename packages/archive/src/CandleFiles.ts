@@ -25,6 +25,8 @@ export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 /**
  * The archive whose bars a gateway exports. Without this service, the gateway exports nothing.
  *
+ * Provided by `Layer.succeed`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -25,6 +25,8 @@ export const metrics = {
 /**
  * The keys of callers.
  *
+ * Provided by `CallerKeys.layerStored` or `CallerKeys.layerOpen`.
+ *
  * @since 0.1.0
  * @category services
  * @example

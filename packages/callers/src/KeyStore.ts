@@ -189,6 +189,8 @@ export interface Backend {
 /**
  * The keys of a gateway.
  *
+ * Provided by `KeyStoreFile.layer`, `KeyStoreSql.layer` or `KeyStore.layerMemory`.
+ *
  * @since 0.1.0
  * @category services
  * @example

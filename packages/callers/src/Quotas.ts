@@ -86,6 +86,8 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
 /**
  * Counts the requests of callers against their quotas.
  *
+ * Provided by `Quotas.layerMemory`.
+ *
  * @since 0.1.0
  * @category services
  * @example

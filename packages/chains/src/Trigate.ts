@@ -17,7 +17,7 @@ import type * as Redacted from "effect/Redacted"
 
 type Urls = ReadonlyArray<string | Redacted.Redacted>
 
-/** The upstream URLs, and the options of the trading chain. The methods of a chain without URLs fail with `ChainNotConfigured`. */
+/** The upstream URLs, and the options of the venue. The methods of a chain without URLs fail with `ChainNotConfigured`. */
 export interface Options extends Omit<Trading.Options, "addresses"> {
   readonly addresses: Addresses & {
     /** The base URLs of the token chain's servers. */

@@ -91,7 +91,7 @@ const ofAccount = Schema.optionalKey(Address).annotateKey(
 
 const Side = Schema.Literals(["buy", "sell"])
 
-const OrderId = Schema.String.annotate(about("The venue's order ID"))
+const OrderIdText = Schema.String.annotate(about("The venue's order ID"))
 
 const Omitted = Schema.Finite.annotate(about("Rows that were left out, because the list is limited"))
 
@@ -175,7 +175,7 @@ const AccountState = Tool.make("account", {
       leverage: Schema.String.annotate(about("Such as \"5x cross\""))
     })),
     orders: Schema.Array(Schema.Struct({
-      orderId: OrderId,
+      orderId: OrderIdText,
       cloid: Schema.NullOr(Schema.String).annotate(about("Client order ID")),
       coin: Coin,
       side: Side,
@@ -204,7 +204,7 @@ const Fills = Tool.make("fills", {
       direction: Schema.String.annotate(about("Such as \"Open Long\"")),
       closedPnl: Amount.annotate(about("Realised profit, without the fee")),
       fee: Amount,
-      orderId: OrderId
+      orderId: OrderIdText
     }))
   })
 }).annotateMerge(reads)
@@ -299,7 +299,7 @@ const CancelOrders = Tool.make("cancel_orders", {
     all: Schema.optionalKey(Schema.Boolean.annotate(about("True: cancel every open order, on every dex")))
   }),
   success: Schema.Struct({
-    cancels: Schema.Array(Schema.Struct({ orderId: OrderId, result: Schema.String })),
+    cancels: Schema.Array(Schema.Struct({ orderId: OrderIdText, result: Schema.String })),
     omitted: Omitted,
     nonce: Millis,
     signer: Address

@@ -60,6 +60,8 @@ export interface Routes {
 /**
  * The connection to a gateway. The calls of this package require only this service.
  *
+ * Provided by `Connection.layerFetch`, `Connection.layer` or `Connection.layerConfig`.
+ *
  * @since 0.1.0
  * @category services
  */

@@ -1,4 +1,4 @@
-/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
+/** HyperEVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"

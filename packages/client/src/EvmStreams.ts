@@ -45,6 +45,8 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * `StreamLost` if the gateway is unreachable for more than two minutes, and with the gateway's error if the outage
  * lasted for too many blocks.
  *
+ * Provided by `EvmStreams.layerWebSocket` or `EvmStreams.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -65,7 +67,7 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * ```
  */
 export class EvmStreams extends Context.Service<EvmStreams, {
-  /** The streams of the trading chain's EVM. */
+  /** The streams of HyperEVM. */
   readonly evm: Methods
   /** The streams of the layer 2. */
   readonly layer2: Methods

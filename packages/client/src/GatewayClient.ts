@@ -107,6 +107,8 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
 /**
  * The typed client of a gateway.
  *
+ * Provided by `GatewayClient.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -1,4 +1,4 @@
-/** Queries of the trading chain. */
+/** Queries of the venue. */
 import { type CandleStretch, type CandleWindowRequest, walk, type WalkOptions } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { type CallFailure, UnknownAsset, wrapReason } from "@trigate/domain/errors/GatewayError"

@@ -16,24 +16,12 @@ import * as GatewaySocket from "./internal/GatewaySocket.ts"
 /** The errors of a gateway's stream. */
 export type StreamFailure = Subscription.MalformedFrame | Subscription.StreamLost | Subscription.SubscriptionRefused
 
-/** Options of a stream of an account's events, whose position a program stores to continue after a restart. */
-export interface ResumeOptions {
-  /**
-   * The position after which the stream begins. It fails with `StreamLost` if the gateway no longer has all events since
-   * this position.
-   */
-  readonly resumeFrom?: string | undefined
-  /**
-   * Receives each position after the items before it were consumed, at the latest with the next ping. A program that stops
-   * earlier receives these items again.
-   */
-  readonly onPosition?: ((position: string) => void) | undefined
-}
+export type { ResumeOptions } from "@trigate/domain/unstable/streams/Subscription"
 
 /** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
   request: S["request"]["Encoded"],
-  options?: ResumeOptions
+  options?: Subscription.ResumeOptions
 ) => Stream.Stream<Subscription.Item<S>, StreamFailure>
 
 interface MethodOf extends Struct.Lambda {
@@ -52,6 +40,8 @@ export type Methods = {
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues without
  * loss if the gateway logs the account's events, or if each frame contains the complete state. It fails with
  * `StreamLost` if events could be missing, or if the gateway is unreachable for more than two minutes.
+ *
+ * Provided by `Streams.layerWebSocket` or `Streams.layer`.
  *
  * @since 0.1.0
  * @category services
@@ -94,15 +84,13 @@ const typed =
     /** Runs a stream over successive connections. */
     const resuming = (
       subscription: string,
-      { onPosition, resumeFrom }: ResumeOptions
+      resume: Subscription.ResumeOptions
     ): Stream.Stream<unknown, StreamFailure> => {
-      let position = resumeFrom === undefined ? undefined : Subscription.parse(resumeFrom)
+      const { onPosition } = resume
+      const from = Subscription.readResume(resume, subscription)
+      if (Result.isFailure(from)) return Stream.fail(from.failure)
+      let position = from.success
       let reported = position
-      if (resumeFrom !== undefined && position === undefined) {
-        return Stream.fail(
-          new Subscription.SubscriptionRefused({ message: "resumeFrom is not a position", subscription })
-        )
-      }
 
       const read = (text: string): Effect.Effect<ReadonlyArray<unknown>, StreamFailure> => {
         if (position !== undefined && position !== reported) onPosition?.(Subscription.print(position))
@@ -143,7 +131,7 @@ const typed =
       return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 
-    return (request: unknown, options: ResumeOptions = {}): Stream.Stream<unknown, StreamFailure> => {
+    return (request: unknown, options: Subscription.ResumeOptions = {}): Stream.Stream<unknown, StreamFailure> => {
       const members = Predicate.isObject(request) ? request : {}
       return Stream.suspend(() => resuming(JSON.stringify({ type: declaration.name, ...members }), options))
     }

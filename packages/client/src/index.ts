@@ -17,7 +17,7 @@ export * as Candles from "./Candles.ts"
 /** The connection to a gateway: its URL and keys, over any Effect `HttpClient`. */
 export * as Connection from "./Connection.ts"
 
-/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
+/** HyperEVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 export * as Evm from "./Evm.ts"
 
 /** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
@@ -35,7 +35,7 @@ export * as GatewayClient from "./GatewayClient.ts"
 /** Readiness and metrics of the gateway. */
 export * as Health from "./Health.ts"
 
-/** Queries of the trading chain. */
+/** Queries of the venue. */
 export * as Info from "./Info.ts"
 
 /** The layer 2. Written by `npm run docs:generate` from the operations; change the operations, not this file. */

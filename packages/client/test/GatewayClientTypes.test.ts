@@ -106,7 +106,7 @@ describe("types of the client", () => {
     expectTypeOf<CandlesFailure["_tag"]>().toEqualTypeOf<ServedTag | "ArchiveNotConfigured" | "ArchiveUnavailable">()
   })
 
-  it("the trading chain's EVM", () => {
+  it("HyperEVM", () => {
     expectTypeOf<Of<"evm", "getStorageAt">>().toEqualTypeOf<
       Method<
         [request: { readonly address: Address; readonly slot: StorageSlot }],

@@ -11,7 +11,7 @@ export const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string>
 
 /** The title of each chain. */
 export const titles: { readonly [chain: string]: string } = {
-  trading: "Trading chain",
+  trading: "Venue",
   tokens: "Token chain",
   layer2: "Layer 2"
 }

@@ -97,7 +97,7 @@ export const Weight = () => {
       <>
         <section class="card" aria-labelledby="no-weight">
           <h2 id="no-weight">API weight</h2>
-          <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
+          <p class="muted">No address of the venue's API is configured, so the gateway uses no API weight.</p>
           <p class="muted">With an address, the weight that is left and its use by caller appear here.</p>
         </section>
         <Savings />

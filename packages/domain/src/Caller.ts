@@ -65,7 +65,7 @@ export const Quota = Schema.Struct({
   requestsPerSecond: Schema.optionalKey(Positive),
   /** Maximum number of requests in a burst. Default: `requestsPerSecond`, rounded up. */
   burst: Schema.optionalKey(Count),
-  /** Maximum rate-limit weight, per minute, of the caller's requests to the official API. */
+  /** Maximum rate-limit weight, per minute, of the caller's requests to the venue's API. */
   weightPerMinute: Schema.optionalKey(Positive),
   /** Maximum number of request units (the cost of calls in a node provider's plan) per second. */
   unitsPerSecond: Schema.optionalKey(Positive),

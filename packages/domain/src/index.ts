@@ -25,7 +25,7 @@ export * as Policy from "./actions/Policy.ts"
 export * as Resolution from "./actions/Resolution.ts"
 
 /**
- * Candles (OHLCV bars) of the trading chain: where bars begin, how far back the venue retains them, which bars a response
+ * Candles (OHLCV bars) of the venue: where bars begin, how far back the venue retains them, which bars a response
  * omits, and where a gateway's bars are from.
  */
 export * as Candle from "./candles/Candle.ts"
@@ -60,7 +60,7 @@ export * as EvmResources from "./evm/EvmResources.ts"
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 export * as Layer2Operations from "./evm/Layer2Operations.ts"
 
-/** Accounts of the trading chain: positions and balances, orders and fills, roles, limits, fees and API wallets. */
+/** Accounts of the venue: positions and balances, orders and fills, roles, limits, fees and API wallets. */
 export * as Account from "./info/Account.ts"
 
 /**
@@ -70,7 +70,7 @@ export * as Account from "./info/Account.ts"
 export * as InfoOperations from "./info/InfoOperations.ts"
 
 /**
- * The markets of the trading chain: perpetuals, spot tokens and pairs, outcomes of prediction markets, and the asset
+ * The markets of the venue: perpetuals, spot tokens and pairs, outcomes of prediction markets, and the asset
  * numbers used in orders.
  */
 export * as Market from "./info/Market.ts"

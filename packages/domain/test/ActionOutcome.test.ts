@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RejectionReason } from "@trigate/domain/actions/ActionOutcome"
-import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import { ActionEntry, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Fill } from "@trigate/domain/info/Account"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
@@ -118,5 +122,31 @@ describe("an unknown signer, read together with the recovered one", () => {
 
   it("changes nothing about a refusal for another reason", () => {
     assert.strictEqual(classifyRejection("Nonce mismatch.", named).reason, "NonceMismatch")
+  })
+})
+
+describe("an order id", () => {
+  const ids = ["0", "77738308", "9007199254740991", "9007199254740993", "18446744073709551615"]
+  const fill = (oid: string) =>
+    `{"coin":"BTC","px":"1","sz":"1","side":"B","time":0,"startPosition":"0","dir":"Buy","closedPnl":"0",` +
+    `"hash":"0x${"00".repeat(32)}","oid":${oid},"crossed":true,"fee":"0"}`
+
+  it("is equal in the response to an action and in the order's fill, also above 2^53", () => {
+    for (const id of ids) {
+      const decoded = Schema.decodeUnknownSync(Fill)(Result.getOrThrow(Json.parse(fill(id))))
+      const { oid } = decoded
+      const entry = Result.getOrThrow(Json.parse(`{"_tag":"Resting","oid":${id}}`))
+      const resting = Schema.decodeUnknownSync(ActionEntry)(entry)
+      assert.strictEqual(resting._tag === "Resting" ? resting.oid : undefined, oid)
+      assert.strictEqual(String(oid), id)
+      assert.strictEqual(Json.stringify(Schema.encodeSync(Fill)(decoded)), fill(id))
+    }
+  })
+
+  it("is not negative, and has 64 bits", () => {
+    for (const id of ["-1", "18446744073709551616", "1.5"]) {
+      const parsed = Result.getOrThrow(Json.parse(fill(id)))
+      assert.isTrue(Option.isNone(Schema.decodeUnknownOption(Fill)(parsed)), id)
+    }
   })
 })

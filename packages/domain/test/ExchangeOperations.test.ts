@@ -29,7 +29,7 @@ const problem = (
 }))
 
 describe("the operations", () => {
-  it("every action of the catalog is sent at most once, by the official API only, for a weight of one", () => {
+  it("every action of the catalog is sent at most once, by the venue's API only, for a weight of one", () => {
     const operations = Action.exchangeOperations
     assert.deepStrictEqual(operations.map(({ name }) => name), Object.keys(actionCatalog))
     for (const operation of operations) {

@@ -50,7 +50,7 @@ describe("availability", () => {
     assert.deepStrictEqual(error.availableOn, ["official-api"])
     assert.strictEqual(
       error.detail,
-      "Only the official API serves candleSnapshot; nodes do not"
+      "Only the venue's API serves candleSnapshot; nodes do not"
     )
   })
 })

@@ -381,6 +381,8 @@ export interface FilterKey {
 /**
  * Stores the filters of all callers, as text.
  *
+ * Provided by `Filters.layerMemory` or `Filters.layerRedis`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -132,6 +132,8 @@ export interface Layer2Methods
 /**
  * An EVM layer 2, with a method for each of `layer2Operations` and `evmSubscriptions`.
  *
+ * Provided by `Trigate.layer`, `Layer2Chain.layer`, `Layer2Upstream.layerFetch` or `Layer2.layerMemory`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -178,6 +180,8 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 
 /**
  * The state of the layerMemory 2 in memory. Hashes can have any letter case.
+ *
+ * Provided by `Layer2.layerMemory`.
  *
  * @since 0.1.0
  * @category services

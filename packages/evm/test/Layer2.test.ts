@@ -80,7 +80,7 @@ describe("Layer2.relay", () => {
       assert.strictEqual(times.length, 0)
     }))
 
-  it.effect("refuses on the node's surface what only the official API serves", () =>
+  it.effect("refuses on the node's surface what only the venue's API serves", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
       const error = yield* flipReason(

@@ -90,12 +90,12 @@ export const coins = {
 } as const
 
 /**
- * Chain IDs of the EVMs: the trading chain on mainnet and testnet, and, for the layer 2, an ID that no public chain
+ * Chain IDs of the EVMs: HyperEVM on mainnet and testnet, and, for the layer 2, an ID that no public chain
  * uses.
  */
 export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChainId, layer2: 31_337 } as const
 
-/** Contracts of the trading chain's EVM. */
+/** Contracts of HyperEVM. */
 export const contracts = {
   /** The wrapped native token. Its first three storage slots contain name, symbol and decimals. */
   wrapped: "0x5555555555555555555555555555555555555555",

@@ -163,7 +163,7 @@ const unwritten = (seed: Random.Seed, erc20s: ReadonlyArray<Erc20>): EvmChain.Wo
 }
 
 /**
- * Makes the initial EVM state of the trading chain, with the wrapped token and the contracts that are linked to spot
+ * Makes the initial EVM state of the venue, with the wrapped token and the contracts that are linked to spot
  * tokens. The chain starts at `startedAt` (milliseconds).
  */
 export const evm = (seed: Random.Seed, spotMeta: SpotMeta, startedAt: number): VenueEvm.EvmState => {
@@ -323,6 +323,8 @@ export interface VenueSnapshot {
  *
  * A change of this state applies to all later calls. Data that is not listed here (prices, blocks) is derived from the
  * seed and the `Clock`.
+ *
+ * Provided by `SandboxState.layer` or `Sandbox.layer`.
  *
  * @since 0.1.0
  * @category services

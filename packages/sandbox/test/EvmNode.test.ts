@@ -13,7 +13,7 @@ import { privateKeyToAccount } from "viem/accounts"
 import { call, clients, refusal, test, trader } from "./evmClients.ts"
 import { start } from "./venue.ts"
 
-/** A transfer of the trader's that is good on the trading chain. */
+/** A transfer of the trader's that is good on the venue. */
 const transfer: TransactionSerializableEIP1559 & { readonly type: "eip1559" } = {
   type: "eip1559",
   chainId: 999,

@@ -1,5 +1,5 @@
 /**
- * The EVM of the trading chain reads the venue in calls of the precompiles themselves, sends it actions and HYPE, and has the gas limits of small and big blocks.
+ * HyperEVM reads the venue in calls of the precompiles themselves, sends it actions and HYPE, and has the gas limits of small and big blocks.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"

@@ -323,7 +323,9 @@ const makeQueues = () => {
     if (order.status === "open" && rests) queue.set(order.oid, order)
     else queue.delete(order.oid)
   }
-  const seeFill = ({ coin, oid, side }: Fill): void => {
+  const seeFill = (fill: Fill): void => {
+    const { coin, side } = fill
+    const oid = Number(fill.oid)
     const queue = queueOf(coin, side === "B")
     const { isBuy, px } = queue.get(oid) ?? assert.fail(`${oid} is filled and was not open`)
     const [next] = [...queue.values()]

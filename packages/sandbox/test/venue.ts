@@ -64,7 +64,7 @@ export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) 
     Effect.andThen(Effect.provide(effect, SandboxState.layer({ seed })))
   )
 
-/** What the trading chain's EVM answers while the clock stands at `start`. */
+/** What HyperEVM answers while the clock stands at `start`. */
 export const askEvm = Effect.fnUntraced(function*(name: string, params: string) {
   const { evm, seed, venue } = yield* SandboxState.SandboxState
   const view = {

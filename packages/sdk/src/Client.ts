@@ -70,7 +70,7 @@ export interface Client
     AsyncDisposable
 {
   readonly tokens: PromisedGroup<Omit<GatewayClient.Calls["tokens"], "call">>
-  /** The streams of the trading chain. A stream ends when the loop over it ends. */
+  /** The streams of the venue. A stream ends when the loop over it ends. */
   readonly streams: PromisedGroup<Streams.Methods>
   /** The streams of the EVM chains: blocks, logs and receipts. */
   readonly evmStreams: { readonly [Chain in "evm" | "layer2"]: PromisedGroup<EvmStreams.Methods> }

@@ -52,7 +52,7 @@ export class Chains extends Context.Service<Chains, {
   readonly windows: Map<string, RateWindow>
   /** The sandbox's state; `undefined` for live chains. */
   readonly sandbox: SandboxState.SandboxState["Service"] | undefined
-  /** Returns the streams of the trading chain; `undefined` while that chain is not configured. */
+  /** Returns the streams of the venue; `undefined` while that chain is not configured. */
   readonly streams: () => SharedStreams | undefined
   /** The feeds that follow the newest blocks of the EVM chains for the callers' subscriptions (`eth_subscribe`). */
   readonly feeds: { readonly [chain in FeedChain]: EvmFeed.EvmFeed }

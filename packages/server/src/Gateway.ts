@@ -223,7 +223,7 @@ export const layerWithAdmin = (mount: AdminMount = {}) => {
 export interface Defaults {
   /** Whether the services belong to a sandbox. */
   readonly sandbox: boolean
-  /** The trading chain's network. Default: mainnet. */
+  /** The venue's network. Default: mainnet. */
   readonly network?: "mainnet" | "testnet"
   /** The mode of each chain. Default: `/health/ready` omits the modes. */
   readonly chains?: Readiness["chains"]

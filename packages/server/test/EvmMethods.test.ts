@@ -133,7 +133,7 @@ describe("state at another block than latest", () => {
         .map((block) => [name, `[${`"0xab",`.repeat(blockParam.position)}${block}]`] as const)
   )
 
-  it.live("is refused by the trading chain's route, and nothing is sent", () =>
+  it.live("is refused by the venue's route, and nothing is sent", () =>
     Effect.gen(function*() {
       const live = yield* shared()
       assert.strictEqual(requests.length, 9 * 4 - 3)
@@ -264,7 +264,7 @@ describe("a family of the configuration", () => {
   }
 
   it.live.each(["trace_*", "trace_call"])(
-    "reads the state of the trading chain at its latest block only: %s",
+    "reads the state of the venue at its latest block only: %s",
     (name) =>
       Effect.gen(function*() {
         const live = yield* shared({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {

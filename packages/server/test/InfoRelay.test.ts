@@ -18,7 +18,7 @@ const question = ` {"type" : "spotMeta"}\n`
 const nodeInfo = `node POST /${upstreamKeys.node}/info`
 
 describe("spotMeta", () => {
-  it.live("comes back byte for byte from the official API, asked with the very bytes that came", () =>
+  it.live("comes back byte for byte from the venue's API, asked with the very bytes that came", () =>
     Effect.gen(function*() {
       const live = yield* shared({ api: () => ({ body: spotMeta }) })
       const answer = yield* post(`${live.url}/info`, question)
@@ -43,7 +43,7 @@ describe("spotMeta", () => {
     ["a broken exchange", "hang-up"]
   ]
   for (const [what, reply] of faults) {
-    it.live(`comes from the node when the official API answers ${what}`, () =>
+    it.live(`comes from the node when the venue's API answers ${what}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => reply, node: () => ({ body: spotMeta }) })
         const answer = yield* post(`${live.url}/info`, question)
@@ -55,7 +55,7 @@ describe("spotMeta", () => {
       }))
   }
 
-  it.live("comes from the node when nobody listens at the official API", () =>
+  it.live("comes from the node when nobody listens at the venue's API", () =>
     Effect.gen(function*() {
       const live = yield* shared({ node: () => ({ body: spotMeta }) }, {
         TRIGATE_TRADING_API_URL: yield* refusingUrl
@@ -77,7 +77,7 @@ describe("spotMeta", () => {
       assert.deepStrictEqual(live.seen().toSorted(), ["api POST /info", "api POST /info", nodeInfo])
     }))
 
-  it.live("is not asked of anyone else when the official API refuses it for its shape", () =>
+  it.live("is not asked of anyone else when the venue's API refuses it for its shape", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({
         api: () => ({ status: 422, type: "text/plain", body: "Failed to deserialize" })
@@ -119,7 +119,7 @@ describe("candleSnapshot", () => {
 
   const limits = [{ status: 429, body: "null" }, { status: 429, body: "" }] as const
   for (const reply of limits) {
-    it.live(`is refused with a description where the official API answers 429 with ${reply.body || "no body"}`, () =>
+    it.live(`is refused with a description where the venue's API answers 429 with ${reply.body || "no body"}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => reply })
         const answer = yield* post(`${live.url}/info`, body)
@@ -134,7 +134,7 @@ describe("candleSnapshot", () => {
 
   const refusals = [[3, { status: 503, body: "{}" }], [1, { status: 429, body: `"slow down"` }]] as const
   for (const [times, reply] of refusals) {
-    it.live(`is asked of the official API only, also when that answers ${reply.status}`, () =>
+    it.live(`is asked of the venue's API only, also when that answers ${reply.status}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => reply })
         const answer = yield* post(`${live.url}/info`, body)
@@ -144,7 +144,7 @@ describe("candleSnapshot", () => {
       }))
   }
 
-  it.live("moves on to a second address of the official API", () =>
+  it.live("moves on to a second address of the venue's API", () =>
     Effect.gen(function*() {
       const dead = yield* refusingUrl
       const first = yield* liveGateway({ api: () => ({ body: "[]" }) })
@@ -162,7 +162,7 @@ describe("a query of another type", () => {
   const weight = (metrics: string): number =>
     Number(/^trigate_upstream_weight_total\{upstream="trading-api"\} (\d+)$/mu.exec(metrics)?.[1] ?? 0)
 
-  it.live("goes to the official API with the very bytes that came, and its answer comes back as it is", () =>
+  it.live("goes to the venue's API with the very bytes that came, and its answer comes back as it is", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({ api: () => ({ body: book }) })
       const answer = yield* post(`${live.url}/info`, body)
@@ -182,7 +182,7 @@ describe("a query of another type", () => {
       assert.deepStrictEqual(live.node.seen.map((seen) => seen.body), [body])
     }))
 
-  it.live("goes to nobody else when the official API fails, and may be sent again there", () =>
+  it.live("goes to nobody else when the venue's API fails, and may be sent again there", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({ api: () => ({ status: 503, body: "{}" }) })
       const answer = yield* post(`${live.url}/info`, body)
@@ -289,7 +289,7 @@ describe("a query of another type", () => {
       assert.deepStrictEqual(live.seen(), ["api POST /info"])
     }))
 
-  it.live("is UnavailableOnNode where there is no official API", () =>
+  it.live("is UnavailableOnNode where there is no address of the venue's API", () =>
     Effect.gen(function*() {
       const live = yield* shared({}, { TRIGATE_TRADING_API_URL: "" })
       const answer = yield* post(`${live.url}/info`, body)

@@ -126,7 +126,7 @@ describe("a route behind the caller's key", () => {
     ["info", "candleSnapshot", () => candles]
   ]
   for (const [route, operation, body] of official) {
-    it.live(`does not have what only the official API serves: ${operation}, ${body(0).slice(0, 12)}`, () =>
+    it.live(`does not have what only the venue's API serves: ${operation}, ${body(0).slice(0, 12)}`, () =>
       Effect.gen(function*() {
         const gateway = yield* live
         const answer = yield* post(`${gateway.url}/${key}/${route}`, body(yield* Clock.currentTimeMillis))
@@ -138,7 +138,7 @@ describe("a route behind the caller's key", () => {
       }))
   }
 
-  it.live("never asks the official API instead of the node", () =>
+  it.live("never asks the venue's API instead of the node", () =>
     Effect.gen(function*() {
       const gateway = yield* liveGateway({
         api: () => ({ body: spotMeta }),

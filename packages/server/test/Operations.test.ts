@@ -18,6 +18,7 @@ import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Fs from "node:fs"
@@ -459,6 +460,18 @@ describe("the documents", () => {
       const committed = Fs.readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8")
       assert.deepStrictEqual(answer.json, JSON.parse(committed))
     }))
+
+  it("describe an order id as one integer, in every schema", () => {
+    const { components: { schemas } } = OpenApi.fromApi(GatewayApi)
+    assert.deepStrictEqual<unknown>(schemas["OrderId"], { type: "integer", minimum: 0, description: "Order id" })
+    const text = JSON.stringify(schemas)
+    assert.notInclude(text, JSON.stringify("^-?\\d+$"))
+    const described = [...text.matchAll(/"oid":(\{[^}]*\})/gu)].map(([, schema = ""]) => schema)
+    const orderId = `{"$ref":"#/components/schemas/OrderId"}`
+    const names = [`{"anyOf":[${orderId}`, `{"$ref":"#/components/schemas/OrderName"}`]
+    assert.deepStrictEqual(described.filter((schema) => ![orderId, ...names].includes(schema)), [])
+    assert.isAbove(described.length, 5)
+  })
 
   it.live("have examples of actions as programs make them, signed by the sandbox's trader", () =>
     Effect.gen(function*() {

@@ -70,7 +70,7 @@ describe("a recorded receipt", () => {
   }
 })
 
-describe("a sample of the trading chain's EVM", () => {
+describe("a sample of HyperEVM", () => {
   for (const row of JsonParts.rows(Recordings.text("evm-rpc-samples.json"), ["samples"])) {
     const id = String(JsonParts.value(row, "id"))
     if (id === "bad-block") continue

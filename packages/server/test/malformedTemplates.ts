@@ -82,7 +82,7 @@ const and = (template: Template, ...fields: ReadonlyArray<Field>): Template => (
 export const relayedActions = (now: number): ReadonlyArray<Template> =>
   actions(now).map((template) => and(template, { path: ["action", "type"], kind: "word" }))
 
-/** Queries of the trading chain. */
+/** Queries of the venue. */
 export const queries: ReadonlyArray<Template> = [
   { name: "spotMeta", body: { type: "spotMeta" }, fields: [{ path: ["type"], kind: "word" }] },
   {
@@ -116,7 +116,7 @@ const versioned = (template: Template): Template =>
     { path: ["id"], kind: "listedId", optional: true }
   )
 
-/** Calls of the trading chain's EVM. */
+/** Calls of HyperEVM. */
 export const evmCalls: ReadonlyArray<Template> = [
   call("eth_getStorageAt", [account, "0x0", "latest"], [
     { path: [0], kind: "address" },

@@ -70,6 +70,8 @@ export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Boun
 /**
  * Issues nonces, unique for each signer.
  *
+ * Provided by `NonceSource.layerMemory`, `NonceSource.layerRedis` or `Trading.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

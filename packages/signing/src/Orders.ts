@@ -143,6 +143,8 @@ export type Build = (nonce: number) => Effect.Effect<AnySignedAction, ActionBuil
 /**
  * Places and cancels orders for the signer of the program.
  *
+ * Provided by `Trigate.layer` or `Orders.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -62,6 +62,8 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 /**
  * A signing key.
  *
+ * Provided by `Signer.layerPrivateKey`, `Signer.layerViem` or `Signer.layerExternal`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -1,5 +1,5 @@
 /**
- * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
+ * Profiles of the venue's networks: the constants that the venue's documentation does not define, and the
  * service that selects a program's network.
  */
 import * as Context from "effect/Context"
@@ -71,6 +71,8 @@ export const resolve = (network: Network): VenueProfile => typeof network === "s
  * The network for which a program makes and verifies signatures.
  *
  * Action builders, the admission checks of signed requests, and the sandbox read it from this service.
+ *
+ * Provided by `VenueProfile.layer` or `Trading.layer`.
  *
  * @since 0.1.0
  * @category services

@@ -24,7 +24,7 @@ export * as Secp256k1 from "./Secp256k1.ts"
 export * as Signer from "./Signer.ts"
 
 /**
- * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
+ * Profiles of the venue's networks: the constants that the venue's documentation does not define, and the
  * service that selects a program's network.
  */
 export * as VenueProfile from "./VenueProfile.ts"

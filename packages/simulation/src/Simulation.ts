@@ -188,6 +188,8 @@ const defaultStart = 1_767_225_600_000
 /**
  * The simulation that the current fiber belongs to.
  *
+ * Provided by `Simulation.run`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -130,6 +130,8 @@ export const readDialect = Effect.fnUntraced(function*(
  * The URI is from a contract that anyone can deploy, so a layer that sends requests must treat it as hostile. If a
  * document cannot be fetched, the result is `None`, and the call that needs it does not fail.
  *
+ * Provided by `MetadataFetchUndici.layer`, `TokenChain.layerNone` or `TokenChain.layerMemory`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -273,6 +275,8 @@ type Reply<A, E = never> = Effect.Effect<A, GatewayError.CallFailure | GatewayEr
 
 /**
  * The token chain: its tokens, addresses and transactions, and relayed calls.
+ *
+ * Provided by `Trigate.layer`, `Tokens.layer`, `TokenChainUpstream.layerFetch` or `TokenChainMemory.layer`.
  *
  * @since 0.1.0
  * @category services

@@ -22,6 +22,8 @@ export interface Deployed {
 /**
  * The state of the chain in memory; initially empty.
  *
+ * Provided by `TokenChainMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -1,4 +1,4 @@
-/** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+/** Signed actions of the venue: checked, recorded in the action log, and sent at most once. */
 import * as Action from "@trigate/domain/actions/Action"
 import {
   type ActionRecord,
@@ -83,6 +83,8 @@ export type Transport = (
 
 /**
  * Relays and submits signed actions.
+ *
+ * Provided by `Trigate.layer`, `Trading.layer`, `ExchangeUpstream.layerFetch` or `ExchangeMemory.layer`.
  *
  * @since 0.1.0
  * @category services

@@ -16,6 +16,8 @@ import * as Guard from "./guard/Guard.ts"
 /**
  * The state that a test sets and inspects.
  *
+ * Provided by `ExchangeMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -14,7 +14,7 @@ export { Exchange } from "./Exchange.ts"
 
 /** The upstream URL, the network of signed actions, the admission options, and the call policies. */
 export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of the official API or of a Trigate gateway. The URL may end in `/exchange`. */
+  /** Base URL of the venue's API or of a Trigate gateway. The URL may end in `/exchange`. */
   readonly url: string | Redacted.Redacted
   /** The network for which actions are signed; action builders read it from `Venue`. */
   readonly network: VenueProfile.Network

@@ -1,4 +1,4 @@
-/** Queries of the trading chain: markets, accounts, and bars. */
+/** Queries of the venue: markets, accounts, and bars. */
 import * as Candle from "@trigate/domain/candles/Candle"
 import {
   type CandleStretch,
@@ -54,6 +54,8 @@ export interface InfoMethods extends InfoOperations.Methods<CallFailure> {
 /**
  * Serves queries, with a method for each of `infoOperations`.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `InfoUpstream.layerFetch` or `Info.layerMemory`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -105,6 +107,8 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
 
 /**
  * The state that a test sets.
+ *
+ * Provided by `Info.layerMemory`.
  *
  * @since 0.1.0
  * @category services

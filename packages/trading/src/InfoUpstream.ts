@@ -11,7 +11,7 @@ export { Info } from "./Info.ts"
 
 /** The upstream URLs of queries, and the call policies. */
 export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of the official API or of a Trigate gateway. The URL may end in `/info`. */
+  /** Base URL of the venue's API or of a Trigate gateway. The URL may end in `/info`. */
   readonly url: string | Redacted.Redacted
   /**
    * Base URLs of nodes. Each URL contains the node's endpoint key in its path. While the API is unreachable, nodes

@@ -215,6 +215,8 @@ export type Options = Admission.Options
 /**
  * Describes signed bodies.
  *
+ * Provided by `Inspector.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -1,4 +1,4 @@
-/** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
+/** All services of the venue in one layer: one network, over undici, with the defaults of a single-process program. */
 import * as GatewayReads from "@trigate/evm/unstable/EvmFeed"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"

@@ -1,4 +1,4 @@
-/** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
+/** HyperEVM: relayed calls, typed reads, streams, and transaction costs. */
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -57,8 +57,10 @@ export interface TradingEvmMethods
 }
 
 /**
- * Queries the trading chain's EVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and
+ * Queries HyperEVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and
  * costs are in wei; `Gas` formats them in gwei and ether.
+ *
+ * Provided by `Trigate.layer`, `Trading.layer`, `TradingEvmUpstream.layerFetch` or `TradingEvm.layerMemory`.
  *
  * @since 0.1.0
  * @category services
@@ -126,6 +128,8 @@ export const make = (
 
 /**
  * The state that a test sets.
+ *
+ * Provided by `TradingEvm.layerMemory`.
  *
  * @since 0.1.0
  * @category services

@@ -1,4 +1,4 @@
-/** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
+/** The settings of the venue: the network, admission, and the maximum age of cached responses. */
 import { Address } from "@trigate/domain/encoding/Encoding"
 import { freshByDefault, type Freshness, mistakeIn } from "@trigate/domain/info/InfoOperations"
 import { archiveSetting } from "@trigate/domain/unstable/evm/EvmMethods"

@@ -1,5 +1,5 @@
 /**
- * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
+ * The upstreams of the venue: its API and nodes. Routes each call to the upstream addresses that serve
  * it.
  *
  * A node that is not an archive returns the latest count for any block, or an error. The check uses the sender of a
@@ -87,7 +87,7 @@ export const checkNode = (pipeline: Pipeline.Pipeline["Service"], target: Target
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
     for (let left = searched; block.number > oldBlock + 1n; left--) {
-      // the trading chain's own transactions have no gas price and do not increase their senders' transaction counts
+      // the venue's own transactions have no gas price and do not increase their senders' transaction counts
       const found = block.transactions.find(({ gasPrice }) => gasPrice !== 0n)
       if (found !== undefined) return found.from
       if (left === 1) return undefined
@@ -128,7 +128,7 @@ export const warn = (pipeline: Pipeline.Pipeline["Service"], targets: ReadonlyAr
  * key.
  */
 export interface Addresses {
-  /** Base URLs of the venue's official API. */
+  /** Base URLs of the venue's API. */
   readonly api?: ReadonlyArray<string | Redacted.Redacted>
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
@@ -140,7 +140,7 @@ export interface Addresses {
   readonly nodeArchive?: boolean
 }
 
-/** The upstreams of the trading chain (the official API and the nodes), by the source that an operation declares. */
+/** The upstreams of the venue (its API and the nodes), by the source that an operation declares. */
 export type TradingUpstreams = { readonly [Kind in Operation.Source]: Upstream }
 
 /** Makes the upstreams from their addresses. */
@@ -181,7 +181,7 @@ export type Route = (
 /**
  * Returns the function that finds the targets of an operation at a path such as `/info`.
  *
- * For an operation that only the official API serves, the function fails with `UnavailableOnNode` if the call was made
+ * For an operation that only the venue's API serves, the function fails with `UnavailableOnNode` if the call was made
  * to the node routes, or if only nodes are configured. It fails with `ChainNotConfigured` if no configured address
  * serves the operation.
  */
@@ -233,7 +233,7 @@ export interface InfoOptions {
 const { candleSnapshot, userFills } = InfoOperations.infoOperations
 
 /**
- * Provides `Info` over the official API, and over nodes for the queries that nodes serve.
+ * Provides `Info` over the venue's API, and over nodes for the queries that nodes serve.
  *
  * @since 0.1.0
  * @category layers
@@ -371,7 +371,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
 })
 
 /**
- * Provides `Exchange` over the official API. Each call returns a new layer with a separate `Exchange`.
+ * Provides `Exchange` over the venue's API. Each call returns a new layer with a separate `Exchange`.
  *
  * @since 0.1.0
  * @category layers

@@ -5,7 +5,7 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
-/** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+/** Signed actions of the venue: checked, recorded in the action log, and sent at most once. */
 export * as Exchange from "./Exchange.ts"
 
 /** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
@@ -14,7 +14,7 @@ export * as ExchangeMemory from "./ExchangeMemory.ts"
 /** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 
-/** Queries of the trading chain: markets, accounts, and bars. */
+/** Queries of the venue: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
 /** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
@@ -26,17 +26,17 @@ export * as Inspector from "./Inspector.ts"
 /** Orders over the embedded services: a nonce, a signature, one attempt, and the outcome of a lost response. */
 export * as Orders from "./Orders.ts"
 
-/** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
+/** All services of the venue in one layer: one network, over undici, with the defaults of a single-process program. */
 export * as Trading from "./Trading.ts"
 
-/** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
+/** HyperEVM: relayed calls, typed reads, streams, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 
 /**
- * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
+ * The upstreams of the venue: its API and nodes. Routes each call to the upstream addresses that serve
  * it.
  */
 export * as TradingUpstream from "./TradingUpstream.ts"

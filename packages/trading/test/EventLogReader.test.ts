@@ -7,15 +7,21 @@ import * as AccountMirror from "@trigate/trading/unstable/accounts/AccountMirror
 import * as AccountVersions from "@trigate/upstream/cache/AccountVersions"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 
 const user = `0x${"aa".repeat(20)}`
+
+const textOf = (seq: number): string =>
+  `{"coin":"BTC","px":"1","sz":"1","side":"B","time":${seq},"startPosition":"0","dir":"Buy","closedPnl":"0",` +
+  `"hash":"0x${"00".repeat(32)}","oid":${seq},"crossed":true,"fee":"0","tid":${seq}}`
 
 const fill = (seq: number): EventStore.Entry => ({
   kind: "event",
   user,
   name: "userFills",
-  rows: [{ id: `${seq} ${seq}`, text: `{"oid":${seq},"tid":${seq},"time":${seq}}`, time: seq }],
+  rows: [{ id: `${seq} ${seq}`, text: textOf(seq), time: seq }],
   seq,
   at: 0
 })
@@ -94,4 +100,67 @@ describe("a replica that reads the event log", () => {
       Effect.provide(AccountVersions.layerMemory()),
       Effect.provideService(SocketTransport, { open: () => Effect.never })
     ))
+})
+
+describe("a typed stream over a log that outlives the process", () => {
+  /** Follows the fills after a position. Returns what it receives: the orders of fills, and positions. */
+  const follow = Effect.fnUntraced(function*(store: EventStore.EventStore["Service"], resumeFrom: string) {
+    const shared = yield* Effect.provideService(
+      Streams.makeShared(undefined, { addresses: [] }),
+      EventStore.EventStore,
+      store
+    )
+    const received: Array<number | bigint | string> = []
+    const onPosition = (position: string): void => void received.push(position)
+    const reading = yield* Streams.make(shared).userFills({ user }, { resumeFrom, onPosition }).pipe(
+      Stream.runForEach(({ fills }) => Effect.sync(() => received.push(...fills.map(({ oid }) => oid)))),
+      Effect.flip,
+      Effect.forkChild({ startImmediately: true })
+    )
+    yield* TestClock.adjust("1 second")
+    return { received, reading }
+  })
+
+  it.effect("continues after a stored position, and reports each position after its items", () =>
+    Effect.gen(function*() {
+      let entries = [begin, fill(2), fill(3), fill(4)]
+      const { reading, received } = yield* follow(storeOf(() => ({ begun: 1, entries })), "epoch:2")
+      assert.deepStrictEqual(received, [3, "epoch:3", 4, "epoch:4"])
+      entries = [...entries, fill(5)]
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(received, [3, "epoch:3", 4, "epoch:4", 5, "epoch:5"])
+      assert.isUndefined(reading.pollUnsafe())
+    }).pipe(Effect.provideService(SocketTransport, { open: () => Effect.never })))
+
+  it.effect("fails with StreamLost if events after the position may be missing", () =>
+    Effect.gen(function*() {
+      for (const position of ["epoch:1", "other:3"]) {
+        const entries = [begin, fill(2), fill(3), fill(4)]
+        const { reading, received } = yield* follow(storeOf(() => ({ begun: 2, entries })), position)
+        assert.isDefined(reading.pollUnsafe(), position)
+        assert.isDefined(reading.pollUnsafe())
+        assert.strictEqual((yield* Fiber.join(reading))._tag, "StreamLost")
+        assert.deepStrictEqual(received, [])
+      }
+    }).pipe(Effect.provideService(SocketTransport, { open: () => Effect.never })))
+
+  it.effect("fails with StreamLost if the log loses events while it is followed", () =>
+    Effect.gen(function*() {
+      let entries = [begin, fill(2), fill(3)]
+      let begun = 1
+      const { reading, received } = yield* follow(storeOf(() => ({ begun, entries })), "epoch:2")
+      begun = 5
+      entries = [fill(6), fill(7)]
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(reading.pollUnsafe())
+      assert.strictEqual((yield* Fiber.join(reading))._tag, "StreamLost")
+      assert.deepStrictEqual(received, [3, "epoch:3"])
+    }).pipe(Effect.provideService(SocketTransport, { open: () => Effect.never })))
+
+  it.effect("refuses a text that is not a position", () =>
+    Effect.gen(function*() {
+      const { reading } = yield* follow(storeOf(() => ({ begun: 1, entries: [begin] })), "yesterday")
+      const error = yield* Fiber.join(reading)
+      assert.deepStrictEqual([error._tag, error.message], ["SubscriptionRefused", "resumeFrom is not a position"])
+    }).pipe(Effect.provideService(SocketTransport, { open: () => Effect.never })))
 })

@@ -72,7 +72,7 @@ describe("cached responses", () => {
 })
 
 describe("spotMeta", () => {
-  it.effect("reads the recorded answer from the official API", () => {
+  it.effect("reads the recorded answer from the venue's API", () => {
     const transport = answering(200, JSON.stringify(spotMeta))
     return Effect.gen(function*() {
       const read = yield* meta
@@ -87,7 +87,7 @@ describe("spotMeta", () => {
     }).pipe(Effect.provide(over(transport)))
   })
 
-  it.effect("falls back to the node when the official API cannot be reached, faults or is full", () =>
+  it.effect("falls back to the node when the venue's API cannot be reached, faults or is full", () =>
     Effect.forEach(
       [
         ScriptedTransport.unreachable,

@@ -32,7 +32,7 @@ const signed: SignedAction = {
   signature: { r: "0x1", s: "0x2", v: 27 }
 }
 
-/** The services of the trading chain over a script, with a tracer and a log that keep what they get. */
+/** The services of the venue over a script, with a tracer and a log that keep what they get. */
 const traced = (react: (sent: ScriptedTransport.Sent) => ScriptedTransport.Reaction, options?: Pipeline.Options) => {
   const spans = SpanTree.make()
   const log: Array<string> = []

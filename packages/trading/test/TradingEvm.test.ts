@@ -232,7 +232,7 @@ describe("relay", () => {
     }).pipe(Effect.provide([over(transport, { node: [node], nodeArchive: true }), Logger.layer([])]))
   })
 
-  it.effect("goes to nodes only: an official API does not make it configured", () => {
+  it.effect("goes to nodes only: an address of the venue's API does not make it configured", () => {
     const transport = nodeOf({})
     return Effect.gen(function*() {
       for (const addresses of [{}, { api: ["https://api.test"] }]) {

@@ -69,6 +69,8 @@ export interface Reads<Call extends { readonly operation: Operation.ReadOperatio
 /**
  * Sends calls of declared operations.
  *
+ * Provided by `Pipeline.layer` or `Pipeline.layerNoDeps`.
+ *
  * @since 0.1.0
  * @category services
  */

@@ -29,10 +29,10 @@ export const metrics = {
     ["upstream"],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   ),
-  upstreamWeight: counter("trigate_upstream_weight_total", "Rate-limit weight spent at the official API", ["upstream"]),
+  upstreamWeight: counter("trigate_upstream_weight_total", "Rate-limit weight spent at the venue's API", ["upstream"]),
   upstreamWeightSaved: counter(
     "trigate_upstream_weight_saved_total",
-    "Rate-limit weight of reads that did not reach the official API, by cache outcome",
+    "Rate-limit weight of reads that did not reach the venue's API, by cache outcome",
     ["upstream", "outcome"]
   ),
   upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
@@ -108,7 +108,7 @@ const removedBatches = "has no effect: reads of different callers are no longer 
 export const settings = {
   tradingApiUrl: Setting.list("TRIGATE_TRADING_API_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the trading chain's official API, in order of preference"
+    meaning: "base URLs of the venue's API, in order of preference"
   }),
   tradingNodeUrl: Setting.list("TRIGATE_TRADING_NODE_URL", Setting.BaseUrls, {
     group: "Upstreams",
@@ -134,7 +134,7 @@ export const settings = {
   }),
   tradingApiWeight: Setting.withDefault("TRIGATE_TRADING_API_WEIGHT", Setting.Positive, "1200", {
     group: "Limits",
-    meaning: "weight per minute that the official API grants this IP address"
+    meaning: "weight per minute that the venue's API grants this IP address"
   }),
   tradingNodeRps: Setting.optional("TRIGATE_TRADING_NODE_RPS", Setting.Positive, {
     group: "Limits",

@@ -57,7 +57,7 @@ interface Server extends Pick<RedisServer, "freeze" | "kill" | "restart" | "thaw
   readonly layer: (options: RateLimiterShared.Options, counted: Counted) => Layer.Layer<RateLimiter.RateLimiter>
   /** Empties the store while it is running. */
   readonly flush: Effect.Effect<void>
-  /** The use of the limit of the official API. */
+  /** The use of the limit of the venue's API. */
   readonly held: Effect.Effect<Readonly<Record<string, number>>>
 }
 

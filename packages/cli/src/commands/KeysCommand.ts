@@ -180,7 +180,7 @@ const scopeFlags = {
 const quotaMeanings: { readonly [Name in keyof Quota]-?: string } = {
   requestsPerSecond: "Requests per second (default: no limit)",
   burst: "Maximum requests in a burst (default: those of one second)",
-  weightPerMinute: "Official API weight per minute (default: no limit)",
+  weightPerMinute: "Weight of the venue's API per minute (default: no limit)",
   unitsPerSecond: "Node request units per second (default: no limit)",
   concurrentCalls: "Maximum concurrent calls (default: no limit)",
   sockets: "Maximum open WebSockets (default: the gateway's limit)",

@@ -298,7 +298,7 @@ const raw = Command.make("raw", {
 
 /** `trigate info`. */
 export const info = Command.make("info").pipe(
-  Command.withDescription("Query the trading chain: pairs, tokens, bars, or any query as JSON"),
+  Command.withDescription("Query the venue: pairs, tokens, bars, or any query as JSON"),
   Command.withSubcommands([spotMeta, candles, raw]),
   GatewayAccess.options
 )
@@ -340,7 +340,7 @@ const gas = Command.make("gas", {}, () =>
 
 /** `trigate evm`. */
 export const evm = Command.make("evm").pipe(
-  Command.withDescription("Read the trading chain's EVM"),
+  Command.withDescription("Read HyperEVM"),
   Command.withSubcommands([storage, gas]),
   GatewayAccess.options
 )

@@ -122,7 +122,7 @@ export const Account = () => {
             {found === undefined ? null : <Limits found={found} />}
           </>
         )
-        : <p class="muted">Enter the address of an account of the trading chain.</p>}
+        : <p class="muted">Enter the address of an account of the venue.</p>}
     </>
   )
 }

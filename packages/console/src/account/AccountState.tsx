@@ -177,7 +177,7 @@ export const tables = ({ fills, orders, perpetuals, spot }: AccountState, action
     text: ["Coin", "Side", "Type", "Cancel"],
     empty: "No open orders. An order that rests on the book appears here until it is filled or cancelled.",
     rows: orders.map((order) => ({
-      key: order.oid,
+      key: String(order.oid),
       cells: [
         Table.clock(order.timestamp).slice(0, 8),
         label(order.coin),

@@ -11,6 +11,7 @@ import {
   type ActionRecord,
   type Cloid,
   isOpen,
+  type OrderId,
   requireAll
 } from "@trigate/domain/actions/ActionOutcome"
 import { adviceFor } from "@trigate/domain/actions/Resolution"
@@ -278,7 +279,7 @@ const act = async <E>(call: Effect.Effect<unknown, E, Connection>, says: string)
 }
 
 /** An open order's coin and ID. */
-type Open = { readonly coin: string; readonly oid: number }
+type Open = { readonly coin: string; readonly oid: OrderId }
 
 /** Cancels orders. */
 export const cancel = (orders: ReadonlyArray<Open>): Promise<void> => {

@@ -5,7 +5,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Address, hex, Millis, openStruct } from "../encoding/Encoding.ts"
+import { Address, hex, Millis, Natural64, openStruct } from "../encoding/Encoding.ts"
 
 /** The venue accepted the action and used its nonce; `response` is the venue's data, such as `{"type":"default"}`. */
 export const ActionAccepted = Schema.Struct({
@@ -62,8 +62,8 @@ export const RejectionReason = Schema.Literals([
 ]).annotate({ identifier: "RejectionReason" })
 export type RejectionReason = typeof RejectionReason.Type
 
-/** The venue's order ID; a `bigint` above 2^53 - 1, so that no digit is lost. */
-export const OrderId = Schema.Union([Schema.Int, Schema.BigInt]).annotate({ identifier: "OrderId" })
+/** The venue's order ID, in actions, responses and streams; a `bigint` above 2^53 - 1, so that no digit is lost. */
+export const OrderId = Natural64.annotate({ identifier: "OrderId", description: "Order id" })
 export type OrderId = typeof OrderId.Type
 
 /** The client order ID. */
@@ -77,7 +77,7 @@ const entry = Schema.Union([
   Schema.TaggedStruct("Resting", order),
   Schema.TaggedStruct("Filled", { ...order, totalSz: Schema.String, avgPx: Schema.String }),
   Schema.TaggedStruct("Waiting", { kind: Schema.Literals(["waitingForFill", "waitingForTrigger"]) }),
-  Schema.TaggedStruct("Done", { twapId: Schema.optionalKey(OrderId) }),
+  Schema.TaggedStruct("Done", { twapId: Schema.optionalKey(Natural64) }),
   Schema.TaggedStruct("Rejected", { reason: RejectionReason, message: Schema.String }),
   Schema.TaggedStruct("Unrecognised", { raw: Schema.Unknown })
 ]).annotate({ identifier: "ActionEntry" })

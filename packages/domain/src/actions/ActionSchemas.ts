@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import { Address, Data, Millis, Natural64, Uint64 } from "../encoding/Encoding.ts"
 import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
 import type { ActionType } from "./Action.ts"
-import { Cloid } from "./ActionOutcome.ts"
+import { Cloid, OrderId } from "./ActionOutcome.ts"
 
 /** A decimal number as text: a price, a size or an amount. The venue does not accept a JSON number instead. */
 export const Decimal = Schema.String.check(
@@ -87,7 +87,7 @@ export type OrderRequest = typeof OrderRequest.Type
 export const BuilderFee = Schema.Struct({ b: Address, f: Schema.Natural }).annotate({ identifier: "BuilderFee" })
 
 /** An order ID: the venue's or the client's. */
-const OrderName = Schema.Union([Natural64, Cloid]).annotate({ identifier: "OrderName" })
+const OrderName = Schema.Union([OrderId, Cloid]).annotate({ identifier: "OrderName" })
 
 /** JSON as text. The exact text is signed. */
 const JsonText = words.annotate({ identifier: "JsonText" })
@@ -179,7 +179,7 @@ export const actionSchemas = {
     builder: maybe(BuilderFee)
   }),
   cancel: define("cancel", {
-    cancels: Schema.Array(Schema.Struct({ a: AssetId, o: Natural64 })),
+    cancels: Schema.Array(Schema.Struct({ a: AssetId, o: OrderId })),
     f: maybe(Mark)
   }),
   cancelByCloid: define("cancelByCloid", {

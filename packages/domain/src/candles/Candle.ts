@@ -1,5 +1,5 @@
 /**
- * Candles (OHLCV bars) of the trading chain: where bars begin, how far back the venue retains them, which bars a response
+ * Candles (OHLCV bars) of the venue: where bars begin, how far back the venue retains them, which bars a response
  * omits, and where a gateway's bars are from.
  *
  * The venue retains the newest 5000 bars of a coin and interval and omits intervals without trades. It silently

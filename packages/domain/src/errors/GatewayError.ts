@@ -202,10 +202,10 @@ export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
   { method: Schema.String }
 ) {}
 
-/** The blocks whose state nodes of the trading chain can return even without history. */
+/** The blocks whose state nodes of HyperEVM can return even without history. */
 export const StateBlock = Schema.Literals(["latest", "pending"])
 
-/** A block whose state nodes of the trading chain can return even without history. */
+/** A block whose state nodes of HyperEVM can return even without history. */
 export type StateBlock = typeof StateBlock.Type
 
 /**
@@ -236,7 +236,7 @@ export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   { requested: Schema.Natural, served: Schema.Natural }
 ) {}
 
-/** The operation was requested on a node route, but only the official API serves it. */
+/** The operation was requested on a node route, but only the venue's API serves it. */
 export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
   "UnavailableOnNode",
   { group: "fix-setup", status: 501, title: "Unavailable on a node" },

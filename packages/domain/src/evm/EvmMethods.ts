@@ -16,7 +16,7 @@ import * as Operation from "../operations/Operation.ts"
 import { Block, BlockNumberOrTag, LogFilter, Receipt, ReceiptLog } from "./EvmResources.ts"
 
 /**
- * The setting that declares the nodes of the trading chain to be archive nodes. The error message for an unsupported
+ * The setting that declares the nodes of HyperEVM to be archive nodes. The error message for an unsupported
  * block contains the setting's name.
  */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"

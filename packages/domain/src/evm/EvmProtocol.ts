@@ -389,7 +389,7 @@ const logsMethod = "eth_getLogs"
 /**
  * Refuses a block parameter that the method does not support. An absent parameter means `latest`.
  *
- * Without this check, nodes of the trading chain would silently return the latest state.
+ * Without this check, nodes of HyperEVM would silently return the latest state.
  */
 export const checkBlock = (
   { blockParam, name }: Pick<Operation.Operation, "name" | "blockParam">,
@@ -791,7 +791,7 @@ const addressParam = Schema.Tuple([Json.Address]).pipe(
   )
 )
 
-/** The time between two small blocks of the trading chain, in milliseconds. */
+/** The time between two small blocks of HyperEVM, in milliseconds. */
 const blockMillis = 1000
 
 const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
@@ -864,8 +864,8 @@ export const makeOperations = (serving: EvmMethods.Serving) =>
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
-  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the trading chain" },
-  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the trading chain" }
+  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the venue" },
+  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the venue" }
 }
 
 /** Sends a signed transaction. */

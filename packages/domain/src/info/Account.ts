@@ -1,6 +1,7 @@
-/** Accounts of the trading chain: positions and balances, orders and fills, roles, limits, fees and API wallets. */
+/** Accounts of the venue: positions and balances, orders and fills, roles, limits, fees and API wallets. */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { OrderId } from "../actions/ActionOutcome.ts"
 import { DecimalString } from "../candles/Candle.ts"
 import { Address, Hash, Millis, nullish, openStruct } from "../encoding/Encoding.ts"
 import { Side } from "./Market.ts"
@@ -10,7 +11,7 @@ const order = {
   side: Side,
   limitPx: DecimalString,
   sz: DecimalString.annotateKey({ description: "Size that is not filled yet" }),
-  oid: Schema.Natural.annotate({ description: "Order id" }),
+  oid: OrderId,
   timestamp: Millis,
   origSz: nullish(DecimalString),
   reduceOnly: nullish(Schema.Boolean),
@@ -80,7 +81,7 @@ export const Fill = openStruct({
   dir: Schema.String.annotate({ description: "`Open Long`, `Close Short`, `Buy`, …" }),
   closedPnl: DecimalString,
   hash: Hash,
-  oid: Schema.Natural,
+  oid: OrderId,
   crossed: Schema.Boolean.annotate({ description: "Whether the order took liquidity" }),
   fee: DecimalString,
   tid: nullish(Schema.Natural),

@@ -17,7 +17,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
-import { Cloid } from "../actions/ActionOutcome.ts"
+import { Cloid, OrderId } from "../actions/ActionOutcome.ts"
 import * as Candle from "../candles/Candle.ts"
 import * as CandleText from "../candles/CandleText.ts"
 import * as Encoding from "../encoding/Encoding.ts"
@@ -117,7 +117,7 @@ const query = <
 
 /**
  * Returns the common properties of relayed queries. Nodes respond to some of these queries differently than the
- * official API does.
+ * venue's API does.
  */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
@@ -336,7 +336,7 @@ export const orderStatus = query({
   ...relayed({ about: "action", weight: 2 }),
   name: "orderStatus",
   summary: "An order of a user by its order ID or client order ID",
-  request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Encoding.Natural64, Cloid]) }),
+  request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([OrderId, Cloid]) }),
   response: Account.OrderStatus,
   example: { user, oid: 1 }
 })
@@ -711,7 +711,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   return about === undefined && accounts.length === 0 ? undefined : accounts
 }
 
-/** The read protocol of `POST /info`, for the official API and for nodes. */
+/** The read protocol of `POST /info`, for the venue's API and for nodes. */
 export const reads: Operation.ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${Encoding.canonical(body.text)}`,
@@ -750,7 +750,7 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
  * client can reuse that ID for a second order.
  */
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
-  Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
+  Predicate.hasProperty(query, "oid") && !Predicate.isString(query.oid)
 
 const isFinalOrder = ({ json: { valueOrUndefined: answer } }: Operation.UpstreamResponse): boolean =>
   Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&

@@ -1,5 +1,5 @@
 /**
- * The markets of the trading chain: perpetuals, spot tokens and pairs, outcomes of prediction markets, and the asset
+ * The markets of the venue: perpetuals, spot tokens and pairs, outcomes of prediction markets, and the asset
  * numbers used in orders.
  *
  * Indexes are not array positions, names are not unique, and a pair may refer to an unlisted token, so every lookup

@@ -193,7 +193,7 @@ export const signerIn = (headers: { readonly [name: string]: string | undefined 
  */
 export type MethodClass = "read" | "once"
 
-/** The kind of upstream that serves an operation: the venue's official API or a node. */
+/** The kind of upstream that serves an operation: the venue's API or a node. */
 export type Source = "official-api" | "node"
 
 /** The wire protocol of a call, which determines its route. */
@@ -204,7 +204,7 @@ export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
 
 /** The upstream cost of a call. */
 export interface Cost {
-  /** Weight in the official API's rate limit; 0 for an operation that only nodes serve. */
+  /** Weight in the venue's rate limit; 0 for an operation that only nodes serve. */
   readonly weight: number
   /** The number of response rows that add 1 to the weight (for candles, the venue adds 1 for every 60 rows). */
   readonly rowsPerWeight?: number
@@ -281,8 +281,8 @@ export interface Operation<
   /** The upstream kinds that serve the operation, in order of preference. */
   readonly sources: ReadonlyArray<Source>
   /**
-   * Whether the official API and nodes respond differently. If they do, there is no failover between them: calls to the
-   * gateway's own routes use the official API, and calls to the node routes use nodes.
+   * Whether the venue's API and nodes respond differently. If they do, there is no failover between them: calls to the
+   * gateway's own routes use the venue's API, and calls to the node routes use nodes.
    */
   readonly sourceOfSurface?: true
   readonly cost: Cost
@@ -398,7 +398,7 @@ export const unavailableOnNode = (operation: Operation): GatewayError.Unavailabl
   new GatewayError.UnavailableOnNode({
     operation: operation.name,
     availableOn: operation.sources.filter((source) => source !== "node"),
-    detail: `Only the official API serves ${operation.name}; nodes do not`
+    detail: `Only the venue's API serves ${operation.name}; nodes do not`
   })
 
 /**
@@ -462,7 +462,7 @@ export const permitted = (need: Need): Effect.Effect<void, GatewayError.NotPermi
     return refused === undefined ? Exit.void : Exit.fail(refused)
   })
 
-/** Returns the weight, in the official API's rate limit, of a call whose response has `rows` rows. */
+/** Returns the weight, in the venue's rate limit, of a call whose response has `rows` rows. */
 export const responseWeight = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))

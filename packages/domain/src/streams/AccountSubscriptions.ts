@@ -1,5 +1,6 @@
 /** The subscriptions of an account: its state, orders, fills and transfers. */
 import * as Schema from "effect/Schema"
+import { OrderId } from "../actions/ActionOutcome.ts"
 import { DecimalString } from "../candles/Candle.ts"
 import { Millis, nullish, openStruct } from "../encoding/Encoding.ts"
 import { ClearinghouseState, Fill, Order, OrderUpdate, SpotClearinghouseState } from "../info/Account.ts"
@@ -159,7 +160,7 @@ export const userEvents = subscription({
     fills: nullish(Schema.Array(Fill)),
     funding: nullish(Funding),
     liquidation: nullish(Schema.Unknown),
-    nonUserCancel: nullish(Schema.Array(openStruct({ coin: Schema.String, oid: Schema.Natural }))),
+    nonUserCancel: nullish(Schema.Array(openStruct({ coin: Schema.String, oid: OrderId }))),
     twapHistory: nullish(Schema.Array(Schema.Unknown)),
     twapSliceFills: nullish(Schema.Array(SliceFill))
   }),

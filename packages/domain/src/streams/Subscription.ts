@@ -352,6 +352,31 @@ export const parse = (text: string): ResumePosition | undefined => {
   return epoch === undefined || seq === undefined ? undefined : { epoch, seq: Number(seq) }
 }
 
+/** Options of a stream of an account's events, whose position a program stores to continue after a restart. */
+export interface ResumeOptions {
+  /** The position after which the stream begins. It fails with `StreamLost` if events after this position may be missing. */
+  readonly resumeFrom?: string | undefined
+  /**
+   * Receives each position after the items before it were consumed; from a gateway, at the latest with the next ping. A
+   * program that stops earlier receives these items again.
+   */
+  readonly onPosition?: ((position: string) => void) | undefined
+}
+
+/**
+ * Parses the position of {@link ResumeOptions}; `undefined` if there is none. Fails if the text is not a position of the
+ * subscription's events.
+ */
+export const readResume = (
+  { resumeFrom }: ResumeOptions,
+  subscription: string
+): Result.Result<ResumePosition | undefined, SubscriptionRefused> => {
+  const position = resumeFrom === undefined ? undefined : parse(resumeFrom)
+  return resumeFrom !== undefined && position === undefined
+    ? Result.fail(new SubscriptionRefused({ message: "resumeFrom is not a position", subscription }))
+    : Result.succeed(position)
+}
+
 /**
  * The first message of a stream: the stream's current position, and whether all events since the requested position
  * follow.

@@ -1,5 +1,5 @@
 /**
- * The contracts of the trading chain's EVM through which a transaction reaches the venue: CoreWriter, whose log contains
+ * The contracts of HyperEVM through which a transaction reaches the venue: CoreWriter, whose log contains
  * an action, and the bridge of HYPE. The venue executes an action, and credits HYPE, some seconds after the block.
  */
 import type { SentAction } from "@trigate/domain/actions/Action"

@@ -1,4 +1,4 @@
-/** The precompiles of the trading chain's EVM that read the venue: their arguments and results are ABI words. */
+/** The precompiles of HyperEVM that read the venue: their arguments and results are ABI words. */
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import { abs, type Perpetual, type SpotPair, usdc } from "../venue/Assets.ts"
 import { leverageSetting, marginSums, markPrice, withdrawable } from "../venue/Margin.ts"

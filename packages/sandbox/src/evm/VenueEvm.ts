@@ -1,5 +1,5 @@
 /**
- * The trading chain's EVM: one block per second, gas prices of small and big blocks, and the big-block flags of
+ * HyperEVM: one block per second, gas prices of small and big blocks, and the big-block flags of
  * accounts.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
@@ -118,7 +118,7 @@ const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
 const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
-/** Methods of the trading chain's EVM that {@link EvmNode} does not implement. */
+/** Methods of HyperEVM that {@link EvmNode} does not implement. */
 const own = {
   eth_gasPrice: EvmNode.method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: EvmNode.method(bigBlockGasPrice.request, fee("big")),
@@ -183,7 +183,7 @@ export const credit = (state: EvmState, sent: Venue["state"]["bridged"]): EvmSta
     state
   )
 
-/** Makes the controls of the trading chain's EVM. */
+/** Makes the controls of HyperEVM. */
 export const controls = (state: Ref.Ref<EvmState>) => ({
   /** Accounts, contracts, storage words, transactions and fees. */
   state,
@@ -196,5 +196,5 @@ export const controls = (state: Ref.Ref<EvmState>) => ({
   setGasPrices: (fees: EvmState["fees"]) => Ref.update(state, (known) => ({ ...known, fees }))
 })
 
-/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
+/** Reads and sets the state of HyperEVM. Addresses can have any letter case. */
 export type EvmControls = ReturnType<typeof controls>

@@ -204,7 +204,7 @@ const renderText = (text: string): string => escapeHtml(text).replaceAll(/`([^`]
 
 const chains = [
   [
-    "Trading chain",
+    "Venue",
     "Hyperliquid",
     `${renderCode("POST /exchange")}, ${renderCode("POST /info")}, ${renderCode("GET /ws")}, ${
       renderCode("GET /streams")

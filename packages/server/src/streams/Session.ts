@@ -46,7 +46,7 @@ const isPostId = (id: unknown): boolean =>
 
 /**
  * Returns the error if a caller's scope does not allow the subscription `name` or, if `name` is absent, reads of the
- * trading chain. Returns `undefined` if the scope allows them.
+ * venue. Returns `undefined` if the scope allows them.
  */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })

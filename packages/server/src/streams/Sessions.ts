@@ -287,7 +287,7 @@ export interface Opening extends Opener {
  * @category services
  */
 export class Sessions extends Context.Service<Sessions, {
-  /** Returns the streams of the trading chain; `undefined` if that chain is not configured. */
+  /** Returns the streams of the venue; `undefined` if that chain is not configured. */
   readonly streams: () => SharedStreams | undefined
   /** Applies new settings. */
   readonly use: (serving: Serving) => void
@@ -349,7 +349,7 @@ export class CurrentServices extends Context.Service<CurrentServices, {
   readonly use: (serving: Serving) => void
   /** Returns the services; `undefined` before the first settings are applied. */
   readonly get: () => Serving | undefined
-  /** The queries of the trading chain. They wait for the first settings. */
+  /** The queries of the venue. They wait for the first settings. */
   readonly queries: Queries & GuardQueries
   /** Returns the function that queries the nodes of an EVM chain. */
   readonly askNode: (chain: FeedChain) => AskNode
@@ -419,7 +419,7 @@ export const openFeeds = Effect.fnUntraced(function*(
   return { trading: yield* open("trading"), layer2: yield* open("layer2") }
 })
 
-/** Makes the sockets of a gateway, which serve the streams of the trading chain and the feeds of the EVM chains. */
+/** Makes the sockets of a gateway, which serve the streams of the venue and the feeds of the EVM chains. */
 export const make = Effect.fnUntraced(function*(
   { feeds, streams }: Pick<Chains["Service"], "feeds" | "streams">,
   options: Options

@@ -98,12 +98,12 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /** Fails if no official API of the trading chain is configured. */
+  /** Fails if no address of the venue's API is configured. */
   const sharedStreams = () => {
     const streams = sessions.streams()
     return streams === undefined
       ? Exit.fail(
-        new ChainNotConfigured({ chain: "trading", detail: "No official API of the trading chain is configured" })
+        new ChainNotConfigured({ chain: "trading", detail: "No address of the venue's API is configured" })
       )
       : Exit.succeed(streams)
   }

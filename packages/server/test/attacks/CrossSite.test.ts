@@ -104,7 +104,7 @@ describe("what signs or sends", () => {
           const answer = yield* posted(live.url, path, body, headers)
           assert.notInclude(answer.body, "NotPermitted", JSON.stringify(headers))
         }
-        // no node serves what is signed for the official API
+        // no node serves what is signed for the venue's API
         assert.strictEqual(live.seen().length, path === "/caller-key/exchange" ? 0 : ways.length)
       }))
   }

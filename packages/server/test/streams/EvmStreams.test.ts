@@ -233,7 +233,7 @@ describe("typed streams of the client", () => {
 
   it.live("fail with the errors of a call where the chain cannot be read, and with StreamLost without a gateway", () =>
     Effect.gen(function*() {
-      // only the trading chain's official API is configured
+      // only the venue's API is configured
       const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: "http://127.0.0.1:9" })
       const failed = (baseUrl: string) =>
         Effect.provide(

@@ -163,7 +163,7 @@ describe("an upgrade", () => {
       }
     }))
 
-  it.live("fails with ChainNotConfigured where the trading chain has no official API", () =>
+  it.live("fails with ChainNotConfigured where the venue has no address", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({ TRIGATE_LAYER2_URL: "http://127.0.0.1:9" })
       assert.deepStrictEqual(yield* refusal(`${url}/ws`), [501, "urn:trigate:problem:chain-not-configured"])

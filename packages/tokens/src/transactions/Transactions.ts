@@ -610,6 +610,8 @@ export const make = (backend: Source["backend"], options: Options): Effect.Effec
 /**
  * The streams of a gateway, which persist when its services are built again from new settings.
  *
+ * Provided by `SharedTransactions.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

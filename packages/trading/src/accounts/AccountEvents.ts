@@ -144,6 +144,8 @@ export const leaseFor = 5000
 /**
  * Stores the event log.
  *
+ * Provided by `AccountEvents.layerMemory`, `EventStoreRedis.layer` or `EventStoreSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -78,6 +78,8 @@ export interface Options {
 /**
  * Records signed actions.
  *
+ * Provided by `ActionLogMemory.layer`, `ActionLogRedis.layer` or `ActionLogSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -725,6 +727,8 @@ export type AuditEntry = AttemptEntry | RefusalEntry | ChangeEntry
  *
  * An attempt is claimed and settled in the action log, so the audit log includes attempts whose caller has disconnected.
  * An entry contains the type and the digest of the action, but neither its other members nor its signature.
+ *
+ * Provided by `Layer.succeed`.
  *
  * @since 0.1.0
  * @category services

@@ -346,6 +346,8 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
 /**
  * Checks signed bodies.
  *
+ * Provided by `Admission.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -37,6 +37,8 @@ export interface Options extends CandleRecorder.Options {
  * The election of the one process that records, among processes that share an archive. Without this service, every
  * process records.
  *
+ * Provided by `Layer.succeed`.
+ *
  * @since 0.1.0
  * @category services
  */

@@ -52,6 +52,8 @@ export interface Arming extends Omit<SwitchRequest, "actions"> {
 /**
  * Sends signed actions when a program's heartbeats stop. A switch belongs to the caller that armed it.
  *
+ * Provided by `DeadMansSwitch.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

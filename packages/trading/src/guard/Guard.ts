@@ -85,6 +85,8 @@ export type Queries =
 /**
  * Decides which signed actions pass.
  *
+ * Provided by `Guard.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

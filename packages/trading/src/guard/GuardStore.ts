@@ -45,6 +45,8 @@ const deadline = "500 millis"
 /**
  * The store of guards. Without this service, a guard keeps its state in its process.
  *
+ * Provided by `GuardStore.layerRedis` or `GuardStoreSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

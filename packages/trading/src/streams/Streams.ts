@@ -26,7 +26,7 @@ import { makePriorityWeight } from "@trigate/upstream/unstable/limits/RateWindow
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import { defaults, type Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
-import type { Counts, Frame, Row, Seat, Sink, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
+import type { Counts, Row, Seat, Sink, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
 import { make as upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -47,6 +47,8 @@ import * as AccountEvents from "../accounts/AccountEvents.ts"
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import { Info } from "../Info.ts"
 import * as AccountRecorder from "../internal/accounts/AccountRecorder.ts"
+import * as ResumableSeat from "./ResumableSeat.ts"
+import type { ResumableSink } from "./ResumableSeat.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
 /** The queries that streams send: for the venue's lists of coins and dexes, and for data missed while disconnected. */
@@ -498,10 +500,17 @@ const makeRefill = (
   return { rank: refill.rank, load }
 }
 
+export type { ResumeOptions } from "@trigate/domain/unstable/streams/Subscription"
+
 /** The typed method for a subscription. */
-export type Method<S extends Subscription.Subscription> = (
-  request: S["request"]["Encoded"]
-) => Stream.Stream<Subscription.Item<S>, Subscription.StreamError>
+export interface Method<S extends Subscription.Subscription> {
+  (request: S["request"]["Encoded"]): Stream.Stream<Subscription.Item<S>, Subscription.StreamError>
+  /** Resumes at a stored position, and reports positions to store. They are those of the `EventStore`. */
+  (
+    request: S["request"]["Encoded"],
+    options: Subscription.ResumeOptions
+  ): Stream.Stream<Subscription.Item<S>, Subscription.StreamError | Subscription.StreamLost>
+}
 
 /** The type-level function from a subscription to its typed method. */
 interface MethodOf extends Struct.Lambda {
@@ -535,6 +544,8 @@ export interface SharedStreams {
  * All readers of equal subscriptions share one subscription at the venue. After a lost connection, that subscription
  * resumes without duplicates, and missed data is queried if the venue still has it.
  *
+ * Provided by `Trigate.layer`, `Trading.layer`, `Streams.layer` or `StreamsMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example
@@ -564,6 +575,12 @@ export class Streams extends Context.Service<Streams, Methods & { readonly share
   "@trigate/trading/streams/Streams"
 ) {}
 
+/** A frame, and its position if it is an event of the log. */
+interface PlacedFrame {
+  readonly text: string
+  readonly position: Subscription.ResumePosition | undefined
+}
+
 /** Maximum number of frames queued for one reader of a typed stream. */
 const maxBehind = 10_000
 
@@ -573,12 +590,21 @@ const maxBehind = 10_000
  */
 const maxStates = 16
 
+const hole = new Subscription.StreamLost({
+  code: 1000,
+  message: "Events may be missing: the event log does not have all events after the position"
+})
+
+type TypedFailure = Subscription.StreamError | Subscription.StreamLost
+
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
   const readItems = Subscription.itemReader(declaration)
   const isState = declaration.delivery === "state"
 
-  return (request: unknown): Stream.Stream<unknown, Subscription.StreamError> =>
-    Stream.unwrap(Effect.gen(function*() {
+  function open(request: unknown): Stream.Stream<unknown, Subscription.StreamError>
+  function open(request: unknown, options: Subscription.ResumeOptions): Stream.Stream<unknown, TypedFailure>
+  function open(request: unknown, options?: Subscription.ResumeOptions): Stream.Stream<unknown, TypedFailure> {
+    return Stream.unwrap(Effect.gen(function*() {
       const value = { type: declaration.name, ...(typeof request === "object" ? request : {}) }
       const refused = (message: string) =>
         Stream.fail(new Subscription.SubscriptionRefused({ message, subscription: Json.stringify(value) }))
@@ -588,28 +614,53 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       }
       const refusal = yield* shared.check(read.success)
       if (refusal !== undefined) return refused(refusal)
+      const from = Subscription.readResume(options ?? {}, read.success.key)
+      if (Result.isFailure(from)) return Stream.fail(from.failure)
       const topic = shared.topicOf(read.success)
       const frames = yield* (isState
-        ? Queue.sliding<Frame, Subscription.StreamError | Cause.Done>(maxStates)
-        : Queue.dropping<Frame, Subscription.StreamError | Cause.Done>(maxBehind))
-      const end = (error: Subscription.StreamError) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
-      const seat = shared.join((yield* CurrentCaller).id, {
+        ? Queue.sliding<PlacedFrame, TypedFailure | Cause.Done>(maxStates)
+        : Queue.dropping<PlacedFrame, TypedFailure | Cause.Done>(maxBehind))
+      const end = (error: TypedFailure) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
+      let isFollowing = from.success !== undefined
+      const sink: ResumableSink = {
         subscribed: () => {},
         flush: () => {},
-        deliver: (frame) => {
-          if (!Queue.offerUnsafe(frames, frame) && !isState) {
+        deliver: (frame, position) => {
+          if (!Queue.offerUnsafe(frames, { text: frame.text, position }) && !isState) {
             end(new Subscription.SlowConsumer({ message: `The reader is more than ${maxBehind} frames behind` }))
           }
         },
-        refused: ({ key }, message) => end(new Subscription.SubscriptionRefused({ message, subscription: key }))
-      })
+        refused: ({ key }, message) => end(new Subscription.SubscriptionRefused({ message, subscription: key })),
+        resumed: ({ recovered }) => {
+          if (isFollowing && !recovered && !isState) end(hole)
+          isFollowing = true
+        }
+      }
+      const caller = (yield* CurrentCaller).id
+      if (from.success !== undefined) yield* shared.events.catchUp(from.success)
+      const seat = options === undefined
+        ? shared.join(caller, sink)
+        : ResumableSeat.join(shared, caller, sink, { from: from.success, topics: [topic] })
       seat.subscribe(topic)
+      const report = ({ position }: PlacedFrame) =>
+        Stream.fromEffectDrain(
+          Effect.sync(() => position === undefined ? undefined : options?.onPosition?.(Subscription.print(position)))
+        )
       return Stream.fromQueue(frames).pipe(
-        Stream.mapEffect((frame) => Effect.fromResult(readItems(frame.text))),
-        Stream.flatMap(Stream.fromIterable),
+        Stream.mapEffect((frame) =>
+          Effect.map(Effect.fromResult(readItems(frame.text)), (items) => ({ frame, items }))
+        ),
+        Stream.flatMap(({ frame, items }) =>
+          options?.onPosition === undefined
+            ? Stream.fromIterable(items)
+            // after the items, so that a position is reported once they were consumed
+            : Stream.concat(Stream.fromIterable(items), report(frame))
+        ),
         Stream.ensuring(Effect.sync(() => seat.leave()))
       )
     }))
+  }
+  return open
 }
 
 /** The location of the venue's streams, and their limits. */
@@ -729,6 +780,27 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
  * ```
  */
 export const layer = (options: Options): Layer.Layer<Streams, never, Info | SocketTransport> =>
-  Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make))).pipe(
-    Layer.provide(AccountEvents.layerMemory())
-  )
+  Layer.provide(layerNoDeps(options), AccountEvents.layerMemory())
+
+/**
+ * Provides {@link layer} over the event log of the context. With `EventStoreSql` or `EventStoreRedis`, a program resumes
+ * at a stored position after a restart.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { EventStoreSql, Streams } from "@trigate/trading"
+ * import { SocketTransport } from "@trigate/upstream"
+ * import { Layer, Redacted } from "effect"
+ *
+ * // needs `Info`, and the `SqlClient` of a Postgres
+ * export const live = Streams.layerNoDeps({ addresses: [Redacted.make("wss://api.hyperliquid.xyz/ws")] }).pipe(
+ *   Layer.provide([EventStoreSql.layer(), SocketTransport.layerWebSocket])
+ * )
+ * ```
+ */
+export const layerNoDeps = (
+  options: Options
+): Layer.Layer<Streams, never, AccountEvents.EventStore | Info | SocketTransport> =>
+  Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make)))

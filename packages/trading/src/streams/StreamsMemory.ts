@@ -70,6 +70,8 @@ export const makeSocket = (frames: Frames): SocketTransport["Service"] =>
 /**
  * The controls with which a test sends frames and waits for subscriptions.
  *
+ * Provided by `StreamsMemory.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

@@ -1,5 +1,6 @@
 /** Dead man's switches: what can be left to the gateway, when it is sent, and by whom. */
 import { assert, layer } from "@effect/vitest"
+import type { OrderId } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -22,7 +23,7 @@ import { act, fixPrices, orderOf, orders, sandbox, send, sign, start, stranger, 
 
 type Action = SandboxSigner.Unsigned["action"]
 
-const cancel = (o: number): Action => ({ type: "cancel", cancels: [{ a: 0, o }] })
+const cancel = (o: OrderId): Action => ({ type: "cancel", cancels: [{ a: 0, o }] })
 
 const text = (action: Action, envelope: Partial<SandboxSigner.Unsigned> = {}, key: TestKey = trader) =>
   Effect.map(sign(key, action, envelope), Encoding.stringify)

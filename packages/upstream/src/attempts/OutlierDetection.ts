@@ -183,7 +183,7 @@ const rpc = (method: string, params: string) => Utf8.encode(JsonRpc.requestText(
 const chainId = rpc("eth_chainId", "[]")
 
 /**
- * The probe request of each upstream. Nodes and the official API both serve `exchangeStatus`, which costs 2 units of
+ * The probe request of each upstream. Nodes and the venue's API both serve `exchangeStatus`, which costs 2 units of
  * weight.
  */
 const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
@@ -278,6 +278,8 @@ export interface Usable<T extends Target> {
 
 /**
  * Orders the addresses for calls, and learns from the results of attempts. All members except `ready` are synchronous.
+ *
+ * Provided by `OutlierDetection.layer` or `OutlierDetection.layerAlways`.
  *
  * @since 0.1.0
  * @category services

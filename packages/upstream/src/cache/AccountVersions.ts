@@ -32,6 +32,8 @@ export type Version = string | undefined
 /**
  * Versions of accounts, by lower-case address.
  *
+ * Provided by `AccountVersions.layerMemory` or `AccountVersions.layerRedis`.
+ *
  * @since 0.1.0
  * @category services
  * @example

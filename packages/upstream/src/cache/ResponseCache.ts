@@ -448,6 +448,8 @@ const MAX_AHEAD = 1000
 /**
  * Caches and coalesces reads.
  *
+ * Provided by `ResponseCache.layer` or `ResponseCache.layerRedis`.
+ *
  * @since 0.1.0
  * @category services
  */

@@ -52,7 +52,7 @@ export interface Permits {
   readonly refund: (unused: number) => void
 }
 
-/** Returns the units that a call takes before it is sent: weight for the official API, request units for a node. */
+/** Returns the units that a call takes before it is sent: weight for the venue's API, request units for a node. */
 export const worstCost = (upstream: Upstream.UpstreamLabel, call: { readonly cost: Operation.Cost }): number =>
   upstream === "trading-api" ? Operation.worstWeight(call) : call.cost.requestUnits
 
@@ -499,6 +499,8 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
 /**
  * The windows in which rate limiters count calls, by upstream and by the number and width of the windows' slots.
  *
+ * Provided by `Layer.succeed`.
+ *
  * @since 0.1.0
  * @category services
  */
@@ -530,6 +532,8 @@ export const MaxWait = Context.Reference<number>("@trigate/upstream/limits/RateL
 /**
  * Starts calls within their upstream's rate limit.
  *
+ * Provided by `RateLimiter.layerMemory`, `RateLimiter.layerUnlimited` or `RateLimiterRedis.layer`.
+ *
  * @since 0.1.0
  * @category services
  */
@@ -556,7 +560,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
 /**
- * Weight per minute for the official API, request units per second for node providers. An upstream without a value is
+ * Weight per minute for the venue's API, request units per second for node providers. An upstream without a value is
  * not limited.
  */
 export type Limits = { readonly [Label in Upstream.UpstreamLabel]?: number | undefined }
@@ -776,7 +780,7 @@ export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimite
  * ```ts
  * import { RateLimiter } from "@trigate/upstream"
  *
- * // weight per minute of the official API, requests per second of a node
+ * // weight per minute of the venue's API, requests per second of a node
  * export const limits = RateLimiter.layerMemory({ "trading-api": 1200, "trading-node": 25 })
  * ```
  */

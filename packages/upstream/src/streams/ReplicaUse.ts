@@ -52,6 +52,8 @@ export const left = (most: number, known: number, growth: number, { isCurrent, r
  * Exchanges the use of the stream limits with other replicas: reports the use of this replica, and returns the total
  * use of the others.
  *
+ * Provided by `ReplicaUse.layerMemory`, `ReplicaUse.layerRedis` or `ReplicaUseSql.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

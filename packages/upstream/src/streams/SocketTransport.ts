@@ -39,6 +39,8 @@ export interface Connection {
 /**
  * Opens WebSockets.
  *
+ * Provided by `SocketTransport.layerWebSocket` or `SocketTransport.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example

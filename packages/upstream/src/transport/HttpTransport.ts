@@ -70,6 +70,8 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
  *
  * Redirects are returned, not followed.
  *
+ * Provided by `HttpTransport.layerFetch`, `HttpTransport.layerUndici` or `HttpTransport.layer`.
+ *
  * @since 0.1.0
  * @category services
  * @example
