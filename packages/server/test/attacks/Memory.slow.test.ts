@@ -6,8 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import * as Fs from "node:fs"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import * as Path from "node:path"
 import { WebSocket, WebSocketServer } from "ws"
 
 const mebibyte = 1024 * 1024
@@ -263,6 +265,19 @@ const shown = [
 ]
 
 describe("the memory of a gateway with default limits", () => {
+  it("is what the samples of deploy allow", () => {
+    const samples = [
+      ["systemd/trigate.service", /^MemoryMax=(?<mebibytes>\d+)M$/mu],
+      ["compose/compose.yaml", /^ {2}gateway:$(?:\n(?: {4}.*)?)*?\n {4}mem_limit: (?<mebibytes>\d+)m$/mu],
+      ["kubernetes/trigate.yaml", /limits: \{ memory: (?<mebibytes>\d+)Mi \}/u]
+    ] as const
+    const deploy = Path.join(import.meta.dirname, "../../../../deploy")
+    const allowed = samples.map(([file, limit]) =>
+      Number(limit.exec(Fs.readFileSync(Path.join(deploy, file), "utf8"))?.groups?.["mebibytes"]) * mebibyte
+    )
+    assert.deepStrictEqual(allowed, [worstCase, worstCase, worstCase])
+  })
+
   it.live("stays below the stated worst case while everybody fills what they can", () =>
     Effect.gen(function*() {
       const upstream = yield* startUpstream
