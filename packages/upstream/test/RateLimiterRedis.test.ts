@@ -5,7 +5,7 @@ import { makeMonotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import * as Access from "@trigate/simulation/stores/Access"
 import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
-import { advancingClock } from "@trigate/testing/AdvancingClock"
+import { advancingClock, settableClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { RedisServer } from "@trigate/testing/RedisServer"
 import { sample, sampleRuns, seed } from "@trigate/testing/Sample"
@@ -582,17 +582,13 @@ describe.runIf(isInstalled)("rate limits in Redis", () => {
         ))),
         (context) => Context.get(context, RateLimiter.RateLimiter)
       )
-      const clock = yield* Clock.Clock
-      const ahead = (millis: number) => {
-        const now = () => clock.currentTimeMillisUnsafe() + millis
-        const shifted = { ...clock, currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now) }
-        return Effect.provideService(Clock.Clock, shifted)
-      }
+      const { clock, set } = yield* settableClock
+      set.shift = 7_200_000
       const redis = Context.get(yield* Layer.build(NodeRedis.layer({ url })), Redis.Redis)
       const second = Effect.map(redis.send<ReadonlyArray<string>>("TIME"), ([seconds]) => Number(seconds))
       const [first, one, two] = [yield* second, yield* make, yield* make]
       yield* one.take(ask(candles))
-      assert.strictEqual(yield* ahead(7_200_000)(starts(two, ask(candles))), 9)
+      assert.strictEqual(yield* Effect.provideService(starts(two, ask(candles)), Clock.Clock, clock), 9)
       assert.strictEqual(yield* starts(one, ask(candles)), 0)
       const found = yield* redis.send<Record<string, string>>("HGETALL", `${prefix}trading-api:60x1000`)
       const slots = Object.keys(found).map((field) => Number(field.split(" ")[0]))
