@@ -214,7 +214,7 @@ const clockMargin = 1000
 const storeClockMargin = 250
 
 /**
- * Makes the clock by which a process numbers the slots of the store. It is the store's, so that all processes number them
+ * Makes the clock by which a process numbers the slots of the store. It is the store's, XX
  * equally, whatever their system clocks are; until the first comparison, it is the system clock.
  */
 const makeSlotClock = (time: Driver["time"]) => {
@@ -392,7 +392,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           .pipe(
             Effect.tap((wasKnown) =>
               Effect.sync(() => {
-                // the store lacks what it counted
+                // the store has lost that use
                 if (!wasKnown) counted = undefined
                 if (!wasKnown && isKnown) incompleteUntil = addMillis(monotonicTime(clock), lasts)
                 isKnown = true
