@@ -22,6 +22,7 @@ import { McpRequestContext, McpServerClient } from "effect/ai/McpSchema"
 import * as McpServer from "effect/ai/McpServer"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import * as ByteSize from "effect/ByteSize"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
@@ -29,6 +30,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -673,6 +675,9 @@ const unauthorized = HttpServerResponse.text(
   }
 )
 
+/** Maximum bytes of a request over HTTP. */
+const mostBytes = ByteSize.mebibytes(1)
+
 /** Refuses requests without the key: other users and programs of the machine reach the port too. */
 const layerKey = (key: Redacted.Redacted) => {
   const expected = hashKey(`Bearer ${Redacted.value(key)}`)
@@ -680,7 +685,9 @@ const layerKey = (key: Redacted.Redacted) => {
     (handled) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
         // hashes, so that the time of the comparison reveals nothing about the key
-        hashKey(headers["authorization"] ?? "") === expected ? handled : Effect.succeed(unauthorized)),
+        hashKey(headers["authorization"] ?? "") === expected
+          ? Effect.provideService(handled, HttpIncomingMessage.MaxBodySize, mostBytes)
+          : Effect.succeed(unauthorized)),
     { global: true }
   )
 }

@@ -285,15 +285,20 @@ layer(sandbox)("trigate mcp", (it) => {
       }
       const keyless = { accept: "application/json, text/event-stream", "content-type": "application/json" }
       const accept = { ...keyless, authorization: "Bearer sixteen-letters!" }
-      const send = (headers: Record<string, string>) =>
-        Effect.tryPromise(() =>
-          fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(initialize) })
-        )
+      const send = (headers: Record<string, string>, padding = 0) => {
+        const body = JSON.stringify({ ...initialize, padding: "x".repeat(padding) })
+        return Effect.tryPromise(() => fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body }))
+      }
       // until it listens
       const opened = yield* Effect.eventually(send(accept))
       assert.deepInclude(yield* Effect.promise(() => opened.json()), { id: 1, jsonrpc: "2.0" })
       assert.isNotNull(opened.headers.get("mcp-session-id"))
       assert.strictEqual((yield* send({ ...accept, origin: "http://127.0.0.1" })).status, 403)
+      const padded = (length: number) =>
+        Effect.flatMap(send(accept, length), (response) => Effect.promise(() => response.text()))
+      assert.include(yield* padded(1_000_000), `"protocolVersion"`)
+      // a request above 1 MiB is not read
+      assert.include(yield* padded(1_048_576), `"code":-32700`)
       const refused = yield* send(keyless)
       assert.strictEqual(refused.status, 401)
       assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")

@@ -5,6 +5,7 @@
 import { computed, effect, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
 import * as Info from "@trigate/client/Info"
+import { type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -27,6 +28,9 @@ const clock = runtime.runSync(Clock.clockWith(Effect.succeed))
 
 /** Returns the current time in milliseconds. */
 export const now = (): number => clock.currentTimeMillisUnsafe()
+
+/** Returns the current time of the monotonic clock, for durations. */
+export const elapsed = (): MonotonicTime => monotonicTime(clock)
 
 /** The key for calls. It is stored in this variable only, and lost with the page. */
 const key = signal<Redacted.Redacted | undefined>(undefined)

@@ -6,6 +6,7 @@ import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import {
   concat,
@@ -151,6 +152,34 @@ describe("the links of the EVM to the venue", () => {
         yield* refusal(() => evm.call({ to: coreWriter, data: "0x12345678" })),
         "revert"
       )
+    })))
+
+  it.effect("execute a hundred actions of a contract at a time if it sends them in a loop", () =>
+    test(Effect.gen(function*() {
+      const { info, trading } = yield* SandboxState
+      const { evm } = yield* clients
+      const data = raw(1, "uint32, bool, uint64, uint64, bool, uint8, uint128", 1, true, 1n, 1n, false, 2, 7n).slice(2)
+      const size = toHex(data.length / 2, { size: 2 }).slice(2)
+      // copies the call behind the code into memory, and makes it again while 100 000 gas are left
+      const loop: Hex = `0x61${size}6100325f395b5f5f61${size}5f5f73${
+        coreWriter.slice(2)
+      }5af1505a620186a01060085700${data}`
+      const serializedTransaction = yield* sign(null, loop, 3_000_000n)
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      yield* TestClock.adjust("1 second")
+      const { logs, status } = yield* call(() => evm.getTransactionReceipt({ hash }))
+      assert.deepStrictEqual([status, logs.length > 500], ["success", true])
+      const scheduled = Effect.gen(function*() {
+        const { state } = trading.at(yield* Ref.get(info.state), yield* trading.now)
+        return state.scheduled.map(({ at }) => at)
+      })
+      const [first = 0, ...rest] = yield* scheduled
+      const expected = logs.map((_, index) => first + 50 * Math.floor(index / 100))
+      assert.deepStrictEqual([first, ...rest], expected)
+      yield* TestClock.adjust("2100 millis")
+      assert.strictEqual((yield* scheduled).length, logs.length - 300)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* scheduled, [])
     })))
 
   it.effect("move HYPE in both directions", () =>

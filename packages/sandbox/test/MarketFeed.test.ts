@@ -12,12 +12,14 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import { HttpTransport, TransportError } from "@trigate/upstream/transport/HttpTransport"
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { btc, eth, listOf, place } from "./trader.ts"
@@ -47,6 +49,7 @@ const mids = (state: State) => Effect.flatMap(ask(state, { type: "allMids" }), d
 const makeFollowed = Effect.gen(function*() {
   const state = yield* make({ seed: "followed" })
   const down = { isDown: false }
+  const frames = { change: (text: string) => text }
   const http = HttpTransport.of({
     send: ({ body = new Uint8Array() }) =>
       down.isDown
@@ -59,13 +62,19 @@ const makeFollowed = Effect.gen(function*() {
   })
   const { open } = VenueStreams.make(state)
   const socket = SocketTransport.of({
-    open: (address) => down.isDown ? Effect.fail(new SocketLost({ code: 1006, reason: "down" })) : open(address)
+    open: (address) =>
+      down.isDown
+        ? Effect.fail(new SocketLost({ code: 1006, reason: "down" }))
+        : Effect.map(open(address), (connection) => ({
+          ...connection,
+          receive: Effect.map(connection.receive, Arr.map((text) => frames.change(text)))
+        }))
   })
   const source = MarketFeed.makeSource(url).pipe(
     Effect.provideService(HttpTransport, http),
     Effect.provideService(SocketTransport, socket)
   )
-  return { state, down, feed: Effect.map(source, MarketFeed.make) }
+  return { state, down, frames, feed: Effect.map(source, MarketFeed.make) }
 })
 
 const bookOf = (state: State, coin: string) =>
@@ -168,6 +177,40 @@ describe("a sandbox that follows another venue", () => {
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual(own.feed?.status().state, "following")
       assert.deepStrictEqual(yield* bookOf(own, "BTC"), yield* bookOf(followed, "BTC"))
+    }))
+})
+
+describe("a followed venue that lies", () => {
+  it.effect("changes no price to one that cannot be, and its books are bounded", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const { feed, frames, state: followed } = yield* makeFollowed
+      yield* followed.trading.playPrices("BTC", [{ time: 0, price: 70_000 }])
+      yield* followed.trading.setBook("BTC", { bids: [{ px: "69990", sz: "1" }], asks: [{ px: "70010", sz: "1" }] })
+      const own = yield* make({ seed: "own", feed: yield* feed })
+      yield* TestClock.adjust("3 seconds")
+      const sides = [-1, 1].map((sign) =>
+        Array.from({ length: 5000 }, (_, index) => ({
+          px: `${70_000 + sign * (index + 1)}.0`,
+          sz: index === 0 ? "-1.0" : "1.0",
+          n: 1
+        }))
+      )
+      for (const price of ["-1.0", "0.0", "999999999999999999999.0"]) {
+        frames.change = (text) =>
+          text.replace(/"levels":\[\[.*?\]\]/u, `"levels":${JSON.stringify(sides)}`)
+            .replaceAll(/"markPx":"[^"]*"/gu, `"markPx":"${price}"`)
+        yield* bookOf(own, "BTC")
+        yield* followed.trading.setBook("BTC", { bids: [{ px: "69980", sz: "1" }], asks: [{ px: "70020", sz: "1" }] })
+        yield* followed.trading.playPrices("BTC", [{ time: 0, price: 71_000 }])
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual(JsonParts.at(yield* mids(own), "BTC"), "70000.0")
+      }
+      const { info, trading } = own
+      const { quotes } = trading.at(yield* Ref.get(info.state), yield* trading.now).state.markets.get("BTC") ?? {}
+      assert.strictEqual(quotes?.bids.length, 99)
+      assert.strictEqual(quotes.asks.length, 99)
+      assert.deepStrictEqual(JsonParts.at(yield* bookOf(own, "BTC"), 0, 0), { px: "69998.0", sz: "1.0", n: 1 })
     }))
 })
 

@@ -5,13 +5,13 @@ import { makeMonotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import * as Access from "@trigate/simulation/stores/Access"
 import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
-import { advancingClock } from "@trigate/testing/AdvancingClock"
+import { advancingClock, settableClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { RedisServer } from "@trigate/testing/RedisServer"
 import { sample, sampleRuns, seed } from "@trigate/testing/Sample"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
-import type * as RateLimiterShared from "@trigate/upstream/unstable/limits/RateLimiterShared"
+import * as RateLimiterShared from "@trigate/upstream/unstable/limits/RateLimiterShared"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -61,8 +61,16 @@ interface Server extends Pick<RedisServer, "freeze" | "kill" | "restart" | "thaw
   readonly held: Effect.Effect<Readonly<Record<string, number>>>
 }
 
-const redisLayer = (url: string, options: RateLimiterRedis.Options, counted: Counted) =>
-  RateLimiterRedis.layer({ prefix, ...options }).pipe(
+/** The limits in Redis, whose clock is the test clock. */
+const redisLayer = (url: string, { prefix: of = prefix, ...limits }: RateLimiterRedis.Options, counted: Counted) =>
+  Layer.effect(
+    RateLimiter.RateLimiter,
+    Effect.flatMap(
+      Redis.Redis,
+      (redis) =>
+        RateLimiterShared.make(limits, { ...RateLimiterRedis.makeDriver(redis, of), time: Clock.currentTimeMillis })
+    )
+  ).pipe(
     Layer.provide(counted.over),
     Layer.provide(Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))),
     // the driver logs each connection that a killed server refuses
@@ -368,6 +376,28 @@ describe.each(servers.filter((server) => server.isInstalled))("rate limits over 
       assert.strictEqual(yield* starts(one, ask(action)), 60)
     }))
 
+  it.effect("contain what a replica used after the last reports, when it has ended and Redis forgets it", () =>
+    Effect.gen(function*() {
+      const server = yield* start
+      const counted = outstanding()
+      const scope = yield* Scope.make()
+      const ended = yield* Scope.provide(replica(server, venue, counted), scope)
+      const one = yield* replica(server, venue, counted)
+      for (const each of [ended, one]) yield* each.take(ask(query))
+      yield* pass(4, counted)
+      for (let n = 0; n < 28; n++) yield* ended.take(ask(query))
+      yield* one.take(ask(query))
+      yield* one.take(ask(query))
+      yield* Scope.close(scope, Exit.void)
+      yield* server.flush
+      yield* pass(2, counted)
+      assert.deepStrictEqual(yield* server.held, { "0 read": 40, "4 read": 600 })
+      const later = yield* replica(server, venue, counted)
+      // 25 of the 57 queries of a minute are left
+      const counts = [yield* starts(later, ask(query)), yield* starts(one, ask(query))]
+      assert.strictEqual(counts.reduce((sum, count) => sum + count, 0), 25)
+    }))
+
   it.effect("count once what another replica wrote back, also what was used seconds before Redis forgot it", () =>
     Effect.gen(function*() {
       const server = yield* start
@@ -542,6 +572,30 @@ describe("rate limits of replicas that lose Redis, and reach it again at differe
 })
 
 describe.runIf(isInstalled)("rate limits in Redis", () => {
+  it.effect("are counted by the clock of Redis, also by a replica whose system clock is wrong", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const make = Effect.map(
+        Layer.build(Layer.fresh(Layer.provide(
+          RateLimiterRedis.layer({ prefix, ...venue }),
+          Layer.orDie(NodeRedis.layer({ url }))
+        ))),
+        (context) => Context.get(context, RateLimiter.RateLimiter)
+      )
+      const { clock, set } = yield* settableClock
+      set.shift = 7_200_000
+      const redis = Context.get(yield* Layer.build(NodeRedis.layer({ url })), Redis.Redis)
+      const second = Effect.map(redis.send<ReadonlyArray<string>>("TIME"), ([seconds]) => Number(seconds))
+      const [first, one, two] = [yield* second, yield* make, yield* make]
+      yield* one.take(ask(candles))
+      assert.strictEqual(yield* Effect.provideService(starts(two, ask(candles)), Clock.Clock, clock), 9)
+      assert.strictEqual(yield* starts(one, ask(candles)), 0)
+      const found = yield* redis.send<Record<string, string>>("HGETALL", `${prefix}trading-api:60x1000`)
+      const slots = Object.keys(found).map((field) => Number(field.split(" ")[0]))
+      assert.isAtLeast(Math.min(...slots), first)
+      assert.isAtMost(Math.max(...slots), yield* second)
+    }))
+
   it.effect("keep a slot no longer than it counts, under a key that names the bounds", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer

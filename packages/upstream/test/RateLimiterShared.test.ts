@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { local } from "@trigate/domain/Caller"
 import * as RateLimiterShared from "@trigate/upstream/unstable/limits/RateLimiterShared"
 import * as SharedState from "@trigate/upstream/unstable/SharedState"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -13,7 +14,7 @@ it.effect("writes what it used during an outage also if the first attempts to wr
   const joined: Array<number> = []
   const step = <A>(value: () => A) =>
     Effect.suspend(() => store === "away" ? Effect.fail(away) : store === "silent" ? Effect.never : Effect.sync(value))
-  const driver: RateLimiterShared.Driver = () => ({
+  const counters: RateLimiterShared.Driver["counters"] = () => ({
     take: () =>
       step((): RateLimiterShared.Taken => ({
         outcome: "taken",
@@ -35,7 +36,7 @@ it.effect("writes what it used during an outage also if the first attempts to wr
     refundPace: () => step(() => undefined)
   })
   return Effect.gen(function*() {
-    const limiter = yield* RateLimiterShared.make({ "trading-api": 1000 }, driver)
+    const limiter = yield* RateLimiterShared.make({ "trading-api": 1000 }, { counters, time: Clock.currentTimeMillis })
     const call = limiter.take({
       upstream: "trading-api",
       class: "once",

@@ -92,7 +92,7 @@ export const countEqually = Effect.fnUntraced(
   function*(real: RateLimiterShared.Driver, model: RateLimiterShared.Driver) {
     const outcomes = new Set<string>()
     for (const limit of limits) {
-      const counters = [real(limit), model(limit)] as const
+      const counters = [real.counters(limit), model.counters(limit)] as const
       let at = 1_000_000
       let reported: ReadonlyArray<RateLimiterShared.SlotUnits> = []
       for (let step = 0; step < 100; step++) {

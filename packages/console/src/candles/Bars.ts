@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import * as Sandbox from "@trigate/client/Sandbox"
 import { barAt, Candle, CandleInterval, openTime } from "@trigate/domain/candles/Candle"
-import { Address } from "@trigate/domain/encoding/Encoding"
+import { Address, millisBetween } from "@trigate/domain/encoding/Encoding"
 import { trader } from "@trigate/domain/unstable/Sandbox"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -145,18 +145,18 @@ const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Stru
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()
-  let updatedAt = Gateway.now()
+  let updatedAt = Gateway.elapsed()
   const onFrame = (text: string) => {
     const frame = decodeFrame(text)
     if (Option.isNone(frame) || !isWanted(coin, interval)) return
-    updatedAt = Gateway.now()
+    updatedAt = Gateway.elapsed()
     add(coin, interval, [frame.value.data])
   }
   const source = hasBars.value ? Gateway.follow([{ type: "candle", coin, interval }], onFrame) : undefined
   const timer = setInterval(() => {
     const isStreaming = source?.isOpen() === true
-    if (document.hidden || Gateway.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
-    updatedAt = Gateway.now()
+    if (document.hidden || millisBetween(updatedAt, Gateway.elapsed()) < (isStreaming ? silence : pollEvery)) return
+    updatedAt = Gateway.elapsed()
     // two bars, because the previous one could have closed since the last update; all of them if none was read
     void load(now(), hasBars.peek() ? 2 : stretch)
   }, pollEvery)

@@ -15,6 +15,7 @@ import {
   requireAll
 } from "@trigate/domain/actions/ActionOutcome"
 import { adviceFor } from "@trigate/domain/actions/Resolution"
+import { millisBetween, type MonotonicTime } from "@trigate/domain/encoding/Encoding"
 import type { Position } from "@trigate/domain/info/Account"
 import type { Asset } from "@trigate/domain/info/Market"
 import { trader } from "@trigate/domain/unstable/Sandbox"
@@ -144,7 +145,7 @@ const toOrder = (
 interface Lost {
   readonly cloid: Cloid
   readonly advice: string
-  readonly since: number
+  readonly since: MonotonicTime
 }
 
 /** The result of sending an order. */
@@ -162,7 +163,7 @@ export const send = Effect.fnUntraced(function*(terms: Terms) {
     Effect.map(({ entries: [entry] }): Sent => ({ entry, asset })),
     Effect.catchTag(
       "OutcomeUnknown",
-      ({ advice }) => Effect.map(Clock.currentTimeMillis, (since): Sent => ({ cloid, advice, since }))
+      ({ advice }) => Effect.sync((): Sent => ({ cloid, advice, since: Gateway.elapsed() }))
     )
   )
 })
@@ -250,7 +251,7 @@ const followLost = async ({ advice, cloid, since }: Lost): Promise<ActionRecord 
     ]
   }
   const outcome = await Gateway.runOnPaper(settle(cloid))
-  const seconds = Table.fixed((Gateway.now() - since) / 1000, 1)
+  const seconds = Table.fixed(millisBetween(since, Gateway.elapsed()) / 1000, 1)
   report.value = { cloid, ..."failure" in outcome ? fail(outcome.failure) : describeSettled(outcome.value, seconds) }
   return "failure" in outcome ? undefined : outcome.value
 }

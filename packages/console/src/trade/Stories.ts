@@ -3,9 +3,9 @@ import type { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
 import * as Sandbox from "@trigate/client/Sandbox"
+import { millisBetween } from "@trigate/domain/encoding/Encoding"
 import { Fill } from "@trigate/domain/info/Account"
 import { type SandboxFaults, trader } from "@trigate/domain/unstable/Sandbox"
-import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -78,7 +78,7 @@ const lostReply = Effect.fnUntraced(function*({ end, say, setFaults }: Stage) {
   yield* Effect.promise(() => setFaults({ lostReplies: 1 }))
   say("The venue will execute the next action, and its reply will be lost.")
   say("Buy 0.05 ETH at the market, with a client order ID …")
-  const began = yield* Clock.currentTimeMillis
+  const began = Gateway.elapsed()
   const record = yield* Effect.promise(() =>
     Orders.submit(market("0.05"), () => {
       say("No reply: the outcome is unknown. A bot that sends another order now may buy twice.")
@@ -90,7 +90,7 @@ const lostReply = Effect.fnUntraced(function*({ end, say, setFaults }: Stage) {
   if (entry?._tag !== "Filled") return yield* stop(`The order is ${record?.state ?? "unknown"}`)
   say(`Settled: order ${entry.oid} is filled, ${entry.totalSz} at ${Table.decimal(entry.avgPx)}.`)
   end(
-    `${Table.fixed(((yield* Clock.currentTimeMillis) - began) / 1000, 1)} s`,
+    `${Table.fixed(millisBetween(began, Gateway.elapsed()) / 1000, 1)} s`,
     "from the lost reply to the known outcome: one order, one fill."
   )
 })
@@ -145,7 +145,7 @@ const socket = Effect.fnUntraced(function*({ end, say }: Stage) {
   say("A program follows the account's fills through the gateway.")
   yield* until(() => isReady)
   const before = new Set(yield* fillKeys)
-  const began = yield* Clock.currentTimeMillis
+  const began = Gateway.elapsed()
   yield* Sandbox.cutSockets({ downFor: outage })
   say(`The venue's WebSocket is cut for ${outage / 1000} s. The program stays connected, and hears nothing.`)
   for (let count = 0; count < orders; count++) yield* Orders.send(market("0.01"))
@@ -153,7 +153,7 @@ const socket = Effect.fnUntraced(function*({ end, say }: Stage) {
   const made = (yield* fillKeys).filter((key) => !before.has(key))
   const arrived = () => made.filter((key) => received.includes(key)).length
   yield* until(() => arrived() === made.length)
-  const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
+  const seconds = millisBetween(began, Gateway.elapsed()) / 1000
   const doubled = received.length - new Set(received).size
   say("The gateway has reconnected, read the missed fills, and sent them as one continuous stream.")
   yield* Effect.promise(Orders.readAgain)

@@ -25,6 +25,10 @@ export const bridge = "0x2222222222222222222222222222222222222222"
 /** Milliseconds from a block to the execution of its actions by the venue. */
 const delay = 2_000
 
+/** The number of effects of a transaction that the venue executes at the same time, and the milliseconds until the next ones. */
+const together = 100
+const pause = 50
+
 /** Number of EVM wei in a wei of HYPE on the venue. */
 export const evmWeiPerWei = 10n ** 10n
 
@@ -140,8 +144,10 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
  * `minedAt` is the venue's time of the transaction's block. The venue ignores an unknown action.
  */
 export const readEffects = (venue: Venue, { hash, logs }: Transaction, minedAt: number): ReadonlyArray<Scheduled> =>
-  logs.flatMap(({ address, data, topics: [topic, user = "0x"] }): ReadonlyArray<Scheduled> => {
-    const entry = { hash, at: minedAt + delay, user: lowerCase(`0x${user.slice(-40)}`) } as const
+  logs.flatMap(({ address, data, topics: [topic, user = "0x"] }, index): ReadonlyArray<Scheduled> => {
+    // a contract can send thousands in a loop
+    const at = minedAt + delay + Math.floor(index / together) * pause
+    const entry = { hash, at, user: lowerCase(`0x${user.slice(-40)}`) } as const
     if (topic === received && address === bridge) {
       const wei = BigInt(data) / evmWeiPerWei
       return wei === 0n ? [] : [{ ...entry, wei }]

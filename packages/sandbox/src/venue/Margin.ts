@@ -90,13 +90,16 @@ const bestAround = (
 
 const second = 1_000
 
-/** Converts the levels of a book, best first, to synthetic orders. Skips a level that is not on the asset's ticks or lots. */
+/**
+ * Converts the levels of a book, best first, to synthetic orders. Skips a level that is not on the asset's ticks or lots, or
+ * not above zero.
+ */
 export const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Assets.parseDecimal(px, asset.pxDecimals)
     const lots = Assets.parseDecimal(sz, asset.szDecimals)
-    if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
+    if (ticks !== undefined && lots !== undefined && ticks > 0n && lots > 0n) quotes.push({ px: ticks, sz: lots, n })
   }
   return quotes
 }

@@ -304,6 +304,12 @@ const idleAfter = 600_000
 
 const rememberedTrades = 500
 
+/** Maximum number of levels of each side of a followed book; the venue sends 20. */
+const mostLevels = 100
+
+/** The price from which a followed price is not believed. */
+const mostPrice = 1e12
+
 const nothing: ReadonlySet<string> = new Set()
 
 /** Replaces the best levels of one side of a book by those of a newer frame, which has fewer levels. */
@@ -428,7 +434,7 @@ export const make = (source: Source): Pending => {
         const changed = new Set<string>()
         for (const [coin, context] of all) {
           const value = Number(context.markPx)
-          if (!(value > 0) || isControlled(coin)) continue
+          if (!(value > 0 && value < mostPrice) || isControlled(coin)) continue
           const before = prices.get(coin)
           if (before?.value !== value || before.lostAt !== undefined) changed.add(coin)
           venue.followed.set(coin, context)
@@ -441,9 +447,8 @@ export const make = (source: Source): Pending => {
       change(() => {
         const { coin } = asset
         if (!isControlled(coin)) {
-          const [bids, asks] = entry.levels
-          const market = ensureMarket(venue.state, coin)
-          market.quotes = { second: followed, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
+          const [bids, asks] = entry.levels.map((levels) => toQuotes(asset, levels.slice(0, mostLevels)))
+          ensureMarket(venue.state, coin).quotes = { second: followed, bids: bids ?? [], asks: asks ?? [] }
           emit(venue, { kind: "book", coin })
         }
         Deferred.doneUnsafe(entry.ready, Effect.void)

@@ -445,11 +445,10 @@ export const make = (
     if (Result.isSuccess(executable.success(context))) MutableRef.set(identity.ref, context.identity)
   }
   const advanceTo = (info: InfoState, now: number): Venue => {
-    for (;;) {
-      const [next, ...later] = venue.state.scheduled
-      if (next === undefined || next.at > now) break
+    const due = venue.state.scheduled.filter(({ at }) => at <= now)
+    if (due.length > 0) venue.state.scheduled = venue.state.scheduled.slice(due.length)
+    for (const next of due) {
       Advance.to(venue, info, next.at)
-      venue.state.scheduled = later
       playScheduled(next)
     }
     Advance.to(venue, info, now)

@@ -6,8 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import * as Fs from "node:fs"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import * as Path from "node:path"
 import { WebSocket, WebSocketServer } from "ws"
 
 const mebibyte = 1024 * 1024
@@ -124,7 +126,8 @@ const longList = `["${"m".repeat(7_900_000)}"]`
 
 const answerInfo = (text: string): string => {
   const type = String(JsonParts.value(text, "type"))
-  return JsonParts.value(text, "dex") === undefined ? lists[type] ?? "[]" : longList
+  // the first dex has the empty name
+  return (JsonParts.value(text, "dex") ?? "") === "" ? lists[type] ?? "[]" : longList
 }
 
 /** The members in which snapshots list their rows. */
@@ -229,6 +232,20 @@ const openUnread = (url: string, localAddress: string, messages: ReadonlyArray<s
   return socket
 }
 
+const trades = JSON.stringify({ method: "subscribe", subscription: { type: "trades", coin: "BTC" } })
+
+/** Subscribes to trades, and waits for the first of them: later subscriptions need no weight of the venue. */
+const awaitTrades = (url: string) =>
+  Effect.callback<WebSocket>((resume) => {
+    const socket = new WebSocket(`${url.replace(/^http/u, "ws")}/ws`, { perMessageDeflate: false })
+    socket.on("open", () => socket.send(trades))
+    socket.on("message", (data) => {
+      const text = Buffer.isBuffer(data) ? data.toString("utf8") : ""
+      if (text.includes(`"channel":"error"`)) resume(Effect.die(text))
+      if (text.includes(`"channel":"trades"`)) resume(Effect.succeed(socket))
+    })
+  })
+
 const longFilter = (first: number) => ({
   address: Array.from({ length: 1000 }, (_, index) => hex(first * 1000 + index, 20))
 })
@@ -263,6 +280,19 @@ const shown = [
 ]
 
 describe("the memory of a gateway with default limits", () => {
+  it("is what the samples of deploy allow", () => {
+    const samples = [
+      ["systemd/trigate.service", /^MemoryMax=(?<mebibytes>\d+)M$/mu],
+      ["compose/compose.yaml", /^ {2}gateway:$(?:\n(?: {4}.*)?)*?\n {4}mem_limit: (?<mebibytes>\d+)m$/mu],
+      ["kubernetes/trigate.yaml", /limits: \{ memory: (?<mebibytes>\d+)Mi \}/u]
+    ] as const
+    const deploy = Path.join(import.meta.dirname, "../../../../deploy")
+    const allowed = samples.map(([file, limit]) =>
+      Number(limit.exec(Fs.readFileSync(Path.join(deploy, file), "utf8"))?.groups?.["mebibytes"]) * mebibyte
+    )
+    assert.deepStrictEqual(allowed, [worstCase, worstCase, worstCase])
+  })
+
   it.live("stays below the stated worst case while everybody fills what they can", () =>
     Effect.gen(function*() {
       const upstream = yield* startUpstream
@@ -283,6 +313,7 @@ describe("the memory of a gateway with default limits", () => {
           }
         })
       )
+      sockets.add(yield* awaitTrades(url))
       const most = new Map<string, number>()
       let lagP99 = 0
       let lagMax = 0
@@ -306,7 +337,6 @@ describe("the memory of a gateway with default limits", () => {
           sockets.add(openUnread(`${url}/evm`, caller, subscriptions))
           sockets.add(sendUnread(port, caller, "/evm", rpc("eth_newFilter", longFilter(index))))
           // streams that are not read
-          const trades = JSON.stringify({ method: "subscribe", subscription: { type: "trades", coin: "BTC" } })
           for (let at = 0; at < 3; at++) {
             sockets.add(openUnread(`${url}/ws`, caller, [trades]))
           }

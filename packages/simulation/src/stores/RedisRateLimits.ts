@@ -242,7 +242,7 @@ const join = (
     } else from = counted.restoredFrom
   }
   for (const use of own) {
-    const units = (use.slot + 1) * bounds.width <= from ? 0 : use[written]
+    const units = (use.slot + 1) * bounds.width <= from ? use.alone : use[written]
     if (units > 0) addUnits(window, formatField(use), { slot: use.slot, class: use.class, units })
   }
   window.expiresAt = storeNow + timeToLive
@@ -284,26 +284,32 @@ export type Store = Access.Disk<State>
 export const make = (): Store => Access.makeDisk((): State => new Map())
 
 /** Returns the driver of one replica. */
-export const makeDriver = ({ current }: Store, access: Access.Access): RateLimiterShared.Driver => (limit) => {
-  const key = `${limit.name}:${limit.bounds.slots}x${limit.bounds.width}`
-  const run = <A>(operation: (counted: Counted, now: number) => A) =>
-    Access.redis(access, (now) => {
-      const counted = current().get(key) ?? empty()
-      current().set(key, counted)
-      expire(counted, now)
-      return operation(counted, now)
-    })
-  return {
-    take: (taking) => run((counted, now) => take(counted, limit, taking, now)),
-    join: (joining) => run((counted, now) => join(counted, limit, joining, now)),
-    report: (id, at) => run((counted, now) => report(counted, limit, id, at, now)),
-    refund: (refunded) => run((counted) => refund(counted, refunded)),
-    refundPace: (units) =>
-      run(({ pace }) => {
-        if (pace.level !== undefined) pace.level += units
+export const makeDriver = ({ current }: Store, access: Access.Access): RateLimiterShared.Driver => ({
+  time: Access.redis(access, (now) => now),
+  counters: makeCounters(current, access)
+})
+
+const makeCounters =
+  (current: Store["current"], access: Access.Access): RateLimiterShared.Driver["counters"] => (limit) => {
+    const key = `${limit.name}:${limit.bounds.slots}x${limit.bounds.width}`
+    const run = <A>(operation: (counted: Counted, now: number) => A) =>
+      Access.redis(access, (now) => {
+        const counted = current().get(key) ?? empty()
+        current().set(key, counted)
+        expire(counted, now)
+        return operation(counted, now)
       })
+    return {
+      take: (taking) => run((counted, now) => take(counted, limit, taking, now)),
+      join: (joining) => run((counted, now) => join(counted, limit, joining, now)),
+      report: (id, at) => run((counted, now) => report(counted, limit, id, at, now)),
+      refund: (refunded) => run((counted) => refund(counted, refunded)),
+      refundPace: (units) =>
+        run(({ pace }) => {
+          if (pace.level !== undefined) pace.level += units
+        })
+    }
   }
-}
 
 /**
  * Provides the rate limiter of one replica.

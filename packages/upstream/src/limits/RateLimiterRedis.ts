@@ -149,7 +149,7 @@ if known == 0 and #ARGV > last then
 end
 for i = 8, last, 5 do
   local units = tonumber(ARGV[i + which])
-  if from and (tonumber(string.match(ARGV[i], '^%d+')) + 1) * tonumber(ARGV[6]) <= from then units = 0 end
+  if from and (tonumber(string.match(ARGV[i], '^%d+')) + 1) * tonumber(ARGV[6]) <= from then units = tonumber(ARGV[i + 2]) end
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -166,6 +166,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return redis.call('HGETALL', KEYS[1])`
 }).withReturnType<unknown>()
 
+const decodeTime = Schema.decodeUnknownEffect(Schema.Tuple([Schema.String, Schema.String]))
 const decodeReport = Schema.decodeUnknownEffect(Schema.NullOr(Schema.Array(Schema.String)))
 
 const formatField = ({ class: methodClass, slot }: Pick<RateLimiterShared.SlotUnits, "class" | "slot">): string =>
@@ -222,7 +223,9 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
   const evaluateReport = redis.eval(reportScript)
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
-  return ({ bounds, burst, isPaced, name, ofCaller, rate, timeToLive, timeToLiveOfCallers }) => {
+  const counters: RateLimiterShared.Driver["counters"] = (
+    { bounds, burst, isPaced, name, ofCaller, rate, timeToLive, timeToLiveOfCallers }
+  ) => {
     // windows with a different number or width of slots number their slots differently, so they have different keys
     const key = `${prefix}${name}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
@@ -294,6 +297,11 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
       refundPace: (units) => Effect.asVoid(evaluatePaceRefund(keyOfPace, units))
     }
   }
+  const time = Effect.map(
+    Effect.flatMap(redis.send("TIME"), decodeTime),
+    ([seconds, micros]) => Number(seconds) * 1000 + Number(micros) / 1000
+  )
+  return { counters, time }
 }
 
 /**

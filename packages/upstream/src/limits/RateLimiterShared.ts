@@ -193,8 +193,13 @@ export interface Counters {
   readonly refundPace: (units: number) => Effect.Effect<void, SharedState.StoreFault>
 }
 
-/** The store: returns the counters of a limit. */
-export type Driver = (limit: SharedLimit) => Counters
+/** The store. */
+export interface Driver {
+  /** The clock of the store, in milliseconds since 1970. */
+  readonly time: Effect.Effect<number, SharedState.StoreFault>
+  /** Returns the counters of a limit. */
+  readonly counters: (limit: SharedLimit) => Counters
+}
 
 /** Milliseconds after which a read that waits for an action of another process tries again. */
 const recheckAfter = 250
@@ -202,41 +207,54 @@ const recheckAfter = 250
 /** Milliseconds between two reports of a process, also if it starts no calls. */
 const reportEvery = 2000
 
-/** Milliseconds by which the clocks of two processes may differ. */
+/** Milliseconds by which the times of two processes may differ. */
 const clockMargin = 1000
 
-/** Milliseconds after which a wall clock that has jumped is believed: units counted before have left the window. */
-const believedAfter = 120_000
+/** Milliseconds by which the times of a process and of the store may differ. */
+const storeClockMargin = 250
 
 /**
- * Makes the clock by which a process numbers the slots of the store: its wall clock, without a jump that ends within
- * {@link believedAfter}. The other processes would not see the units that this process counts in other slots.
+ * Makes the clock by which a process numbers the slots of the store. It is the store's, XX
+ * equally, whatever their system clocks are; until the first comparison, it is the system clock.
  */
-const makeSlotClock = () => {
+const makeSlotClock = (time: Driver["time"]) => {
+  /** Milliseconds by which this clock is ahead of the monotonic clock. */
   let offset: number | undefined
-  let jumpedAt: MonotonicTime | undefined
-  return (clock: Clock.Clock): number => {
-    const at = monotonicTime(clock)
-    const wall = clock.currentTimeMillisUnsafe()
-    const found = wall - monotonicMillis(at)
-    const isJump = offset !== undefined && Math.abs(found - offset) > clockMargin
-    jumpedAt = isJump ? jumpedAt ?? at : undefined
-    if (jumpedAt !== undefined && offset !== undefined && millisBetween(jumpedAt, at) <= believedAfter) {
-      return Math.round(monotonicMillis(at) + offset)
-    }
-    offset = found
-    jumpedAt = undefined
-    return wall
+  return {
+    isCompared: (): boolean => offset !== undefined,
+    now: (clock: Clock.Clock): number =>
+      offset === undefined
+        ? clock.currentTimeMillisUnsafe()
+        : Math.round(monotonicMillis(monotonicTime(clock)) + offset),
+    compare: Effect.clockWith((clock) => {
+      const start = monotonicTime(clock)
+      return Effect.map(time, (storeTime) => {
+        const end = monotonicTime(clock)
+        // the store read its clock at an unknown time in between
+        if (millisBetween(start, end) > storeClockMargin) return
+        const known = offset ?? clock.currentTimeMillisUnsafe() - monotonicMillis(end)
+        const found = storeTime - monotonicMillis(start)
+        offset = Math.abs(found - known) > storeClockMargin ? found : known
+      })
+    })
   }
 }
 
 /** Milliseconds after its last report for which a process counts as running. */
 export const runningFor = 5 * reportEvery
 
+/** The use of the window when the store last counted a call of this process. */
+interface CountedUse {
+  readonly held: RateWindow.Units
+  readonly at: MonotonicTime
+  /** The same time by the clock of the slots. */
+  readonly wall: number
+}
+
 /** The use of all processes at the last report of this process, and its own use shortly before. */
 interface ReportedUse {
   readonly at: MonotonicTime
-  /** The same time by the system clock. */
+  /** The same time by the clock of the slots. */
   readonly wall: number
   readonly own: ReadonlyMap<number, RateWindow.Slot>
   readonly all: ReadonlyArray<SlotUnits>
@@ -253,15 +271,45 @@ const sumReported = (bounds: RateWindow.Bounds, { all, at, own, wall }: Reported
   return sums
 }
 
+const methodClasses = ["read", "once"] as const
+
+/**
+ * Returns the use of all processes that the store lost: that of the last report, and what others have used since then, up
+ * to the last call of this process that the store counted.
+ */
+const findLost = (
+  bounds: RateWindow.Bounds,
+  { all, wall }: ReportedUse,
+  counted: CountedUse | undefined,
+  own: ReadonlyArray<OwnUse>
+): Pick<Joining, "all" | "since"> => {
+  const slot = RateWindow.slotAt(bounds, counted?.wall ?? wall)
+  const later = methodClasses.flatMap((methodClass): ReadonlyArray<SlotUnits> => {
+    let units = counted?.held[methodClass] ?? 0
+    for (const use of all) {
+      if (use.class === methodClass && use.slot >= slot - bounds.slots) units -= use.units
+    }
+    for (const use of own) if (use.class === methodClass) units -= use.sinceReport - use.alone
+    return units > 0 ? [{ slot, class: methodClass, units }] : []
+  })
+  return { all: [...all, ...later], since: Math.max(0, Math.floor((counted?.wall ?? wall) - clockMargin)) }
+}
+
 /** Makes a rate limiter whose limits are shared through a store. */
 export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }: Options, driver: Driver) {
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
-  const slotTime = makeSlotClock()
+  const slotClock = makeSlotClock(driver.time)
   const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
   // if the queue is full, a refund is lost: the shared limit is then too low until the window has passed, but never too
   // high
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
+
+  // only calls determine whether the store counts as reachable
+  const inTime = <A, E>(step: Effect.Effect<A, E>) => Effect.timeout(step, "1 second")
+  const compareClocks = Effect.suspend(() =>
+    slotClock.isCompared() ? Effect.ignore(inTime(slotClock.compare)) : Effect.void
+  )
 
   /** The reports of this process to the windows that it has used. */
   const reports = new Set<Effect.Effect<void>>()
@@ -274,7 +322,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
   yield* Effect.forkScoped(Effect.forever(
     Effect.andThen(
       Effect.sleep(reportEvery),
-      Effect.suspend(() => Effect.forEach(reports, (report) => report, { concurrency: 10 }))
+      Effect.suspend(() => Effect.forEach([compareClocks, ...reports], (report) => report, { concurrency: 10 }))
     )
   ))
 
@@ -282,7 +330,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     const limit = sharedLimit(name, bounds, isPaced)
     const { ofCaller, rate, timeToLive } = limit
     const lasts = (bounds.slots + 1) * bounds.width
-    const counters = driver(limit)
+    const counters = driver.counters(limit)
     let replicas = 1
     let isKnown = false
     /**
@@ -299,6 +347,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
      */
     let alone = new Map<number, RateWindow.Slot>()
     let reported: ReportedUse | undefined
+    let counted: CountedUse | undefined
     let latestOwn: (() => ReadonlyArray<RateWindow.Slot>) | undefined
     let usedAt = longAgo
 
@@ -322,13 +371,12 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       Effect.clockWith((clock) => {
         const written = alone
         alone = new Map()
-        const now = slotTime(clock)
-        // the store numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
-        // later one
+        const now = slotClock.now(clock)
+        // the store numbers the slots by its clock; a slot of this process that overlaps two of them counts in the later one
         const shift = Math.ceil((now - monotonicMillis(monotonicTime(clock))) / bounds.width)
-        const { all = [], at = longAgo, own: before, wall = 0 } = reported ?? {}
+        const { at = longAgo, own: before } = reported ?? {}
         const slots = own().flatMap((slot) =>
-          (["read", "once"] as const).map((methodClass): OwnUse => ({
+          methodClasses.map((methodClass): OwnUse => ({
             slot: slot.index + shift,
             class: methodClass,
             units: slot[methodClass],
@@ -338,10 +386,14 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             lately: (slot.index + 1) * bounds.width > monotonicMillis(at) - 2 * reportEvery ? slot[methodClass] : 0
           }))
         )
-        return counters.join({ id, now, lasts, since: Math.max(0, Math.floor(wall - clockMargin)), own: slots, all })
+        const later = counted !== undefined && counted.at >= at ? counted : undefined
+        const lost = reported === undefined ? { all: [], since: 0 } : findLost(bounds, reported, later, slots)
+        return counters.join({ id, now, lasts, own: slots, ...lost })
           .pipe(
             Effect.tap((wasKnown) =>
               Effect.sync(() => {
+                // the store has lost that use
+                if (!wasKnown) counted = undefined
                 if (!wasKnown && isKnown) incompleteUntil = addMillis(monotonicTime(clock), lasts)
                 isKnown = true
               })
@@ -361,32 +413,26 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
       if (own === undefined || !isKnown || millisBetween(usedAt, at) > timeToLive) return Effect.void
       // others count a process that reports as one whose later calls the store counts
       if (!isEnding && state.isPaused(at)) return Effect.void
-      // only calls determine whether the store counts as reachable
-      const inTime = <A, E>(step: Effect.Effect<A, E>) =>
-        Effect.match(Effect.timeout(step, "1 second"), {
-          onFailure: () => noteUnreachable(clock),
-          onSuccess: () => {}
-        })
+      const written = <A, E>(step: Effect.Effect<A, E>) =>
+        Effect.match(inTime(step), { onFailure: () => noteUnreachable(clock), onSuccess: () => {} })
       // the units of an outage are written also if no call follows: other processes need to know them
-      if (alone.size > 0) return inTime(join(own))
+      if (alone.size > 0) return written(join(own))
       const before = new Map(own().map((slot) => [slot.index, slot]))
-      const wall = slotTime(clock)
+      const wall = slotClock.now(clock)
       const reporting = Effect.flatMap(counters.report(id, wall), (all) => {
         if (all === undefined) return Effect.asVoid(join(own))
         reported = { at, wall, own: before, all }
         return Effect.void
       })
-      return inTime(reporting)
+      return written(reporting)
     })
     reports.add(report)
 
-    return (call, ahead, callers, own) =>
+    const answered = (...[call, ahead, callers, own]: Parameters<RateLimiter.SharedWindow>) =>
       Effect.clockWith((clock) => {
-        latestOwn = own
-        usedAt = monotonicTime(clock)
-        const now = slotTime(clock)
+        const now = slotClock.now(clock)
         // a process that has not reported since the store was unreachable may still have to write units
-        const reportedFor = Math.min(runningFor, millisBetween(unreachableAt, usedAt) - clockMargin)
+        const reportedFor = Math.min(runningFor, millisBetween(unreachableAt, monotonicTime(clock)) - clockMargin)
         const taking = makeTaking(limit, { id, now, call, callers, ahead, since: Math.floor(now - reportedFor) })
         const { slot, slotOfCaller } = taking
         const later = (refunding: Effect.Effect<void, SharedState.StoreFault>) =>
@@ -398,11 +444,13 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
           later(counters.refund({ slot: slotOfCaller, class: call.class, caller: call.caller, units }))
         }
         const taken = counters.take(taking)
-        const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
+        return Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map((found): RateLimiter.SharedAnswer => {
-            const isComplete = found.replicas >= replicas || monotonicTime(clock) >= incompleteUntil
+            const at = monotonicTime(clock)
+            const isComplete = found.replicas >= replicas || at >= incompleteUntil
             if (found.replicas >= replicas || (isComplete && reportedFor === runningFor)) replicas = found.replicas
+            if (isComplete) counted = { at, wall: now, held: found.held }
             const answer = {
               held: found.held,
               level: found.level,
@@ -420,8 +468,15 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
             return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
           })
         )
+      })
+
+    return (call, ahead, callers, own) =>
+      Effect.clockWith((clock) => {
+        latestOwn = own
+        usedAt = monotonicTime(clock)
+        const compared = isKnown || slotClock.isCompared() ? Effect.void : Effect.ignore(slotClock.compare)
         return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
-          answered,
+          Effect.andThen(compared, answered(call, ahead, callers, own)),
           // a process that has not reached the store yet does not know whether there are other processes
           Effect.sync(() => {
             noteUnreachable(clock)
