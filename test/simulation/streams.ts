@@ -72,12 +72,16 @@ const recovery = 35_000
 const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   const chosen = kinds.filter(() => random() < 0.3)
   const count = chosen.length === 0 ? 0 : 1 + Simulation.pickBelow(random, 5)
-  return Array.from({ length: count }, (): Fault => ({
-    kind: chosen[Simulation.pickBelow(random, chosen.length)] ?? "kill",
-    at: Math.floor(2000 + random() * (active - 8000)),
-    lasts: Math.floor(200 + random() ** 2 * 10_000),
-    replica: Simulation.pickBelow(random, 2)
-  })).toSorted((one, other) => one.at - other.at)
+  return Array.from({ length: count }, (): Fault => {
+    const kind = chosen[Simulation.pickBelow(random, chosen.length)] ?? "kill"
+    return {
+      kind,
+      at: Math.floor(2000 + random() * (active - 8000)),
+      // a query of missed events is attempted for more than 15 seconds
+      lasts: Math.floor((200 + random() ** 2 * 10_000) * (kind === "queriesFail" ? 3 : 1)),
+      replica: Simulation.pickBelow(random, 2)
+    }
+  }).toSorted((one, other) => one.at - other.at)
 }
 
 const users = ["0x00000000000000000000000000000000000000a1", "0x00000000000000000000000000000000000000b2"] as const
@@ -202,10 +206,11 @@ export const make = (): Scenario<Fault> => ({
     const { after, log, node: makeNode, now, random } = simulation
     const reached = new Set<string>()
     const violations: Array<string> = []
-    let isFailing = false
+    /** The probability with which a query fails. */
+    let failing = 0
     const network = yield* Network.make({
       fault: () => {
-        if (!isFailing || random() < 0.2) return undefined
+        if (failing === 0 || random() >= failing) return undefined
         reached.add("queriesFail")
         return Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
       }
@@ -318,9 +323,9 @@ export const make = (): Scenario<Fault> => ({
           network.breakSockets(1, fault.kind === "venueSilent")
           return
         case "queriesFail":
-          isFailing = true
+          failing = fault.lasts % 2 === 0 ? 1 : 0.8
           return end(() => {
-            isFailing = false
+            failing = 0
           })
         case "clockShifted": {
           const shift = fault.lasts % 2 === 0 ? 2 * 3_600_000 : -3_600_000
