@@ -48,6 +48,7 @@ const kinds = [
   "venueCloses",
   "venueSilent",
   "queriesFail",
+  "killedInOutage",
   "clockShifted"
 ] as const
 
@@ -69,19 +70,18 @@ export interface Fault {
 const active = 25_000
 const recovery = 35_000
 
+/** Milliseconds of an outage in which each attempt of a query fails. */
+const outage = 35_000
+
 const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   const chosen = kinds.filter(() => random() < 0.3)
   const count = chosen.length === 0 ? 0 : 1 + Simulation.pickBelow(random, 5)
-  return Array.from({ length: count }, (): Fault => {
-    const kind = chosen[Simulation.pickBelow(random, chosen.length)] ?? "kill"
-    return {
-      kind,
-      at: Math.floor(2000 + random() * (active - 8000)),
-      // a query of missed events is attempted for more than 15 seconds
-      lasts: Math.floor((200 + random() ** 2 * 10_000) * (kind === "queriesFail" ? 3 : 1)),
-      replica: Simulation.pickBelow(random, 2)
-    }
-  }).toSorted((one, other) => one.at - other.at)
+  return Array.from({ length: count }, (): Fault => ({
+    kind: chosen[Simulation.pickBelow(random, chosen.length)] ?? "kill",
+    at: Math.floor(2000 + random() * (active - 8000)),
+    lasts: Math.floor(200 + random() ** 2 * 10_000),
+    replica: Simulation.pickBelow(random, 2)
+  })).toSorted((one, other) => one.at - other.at)
 }
 
 const users = ["0x00000000000000000000000000000000000000a1", "0x00000000000000000000000000000000000000b2"] as const
@@ -212,7 +212,8 @@ export const make = (): Scenario<Fault> => ({
       fault: () => {
         if (failing === 0 || random() >= failing) return undefined
         reached.add("queriesFail")
-        return Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
+        // an outage lasts longer than the attempts of a query if each fails at once
+        return failing === 1 ? "refused" : Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
       }
     })
     const venue = yield* makeVenue(network)
@@ -292,6 +293,15 @@ export const make = (): Scenario<Fault> => ({
           run()
         })
       switch (fault.kind) {
+        case "killedInOutage":
+          if (replica?.node.isAlive() !== true) return
+          // until the lease has expired, and the next writer has given up its queries of missed events
+          failing = 1
+          after(outage, () => {
+            failing = 0
+          })
+          replica.kill()
+          return replica.restartAfter(outage)
         case "kill":
         case "stop":
           if (replica?.node.isAlive() !== true) return
@@ -323,7 +333,7 @@ export const make = (): Scenario<Fault> => ({
           network.breakSockets(1, fault.kind === "venueSilent")
           return
         case "queriesFail":
-          failing = fault.lasts % 2 === 0 ? 1 : 0.8
+          failing = 0.8
           return end(() => {
             failing = 0
           })
