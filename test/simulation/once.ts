@@ -124,8 +124,9 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
       fault: (from, _to, { body }) => {
         const number = requests++
         const sent = new TextDecoder().decode(body)
-        depart(from, sent)
         const chosen = faults.find((fault) => fault.kind === "request" && fault.number === number)
+        // a refused connection sends nothing, so the nonce stays unused
+        if (chosen?.kind !== "request" || chosen.fault !== "refused") depart(from, sent)
         if (chosen?.kind !== "request") {
           undisturbed.set(contentOf(sent), (undisturbed.get(contentOf(sent)) ?? 0) + 1)
           return undefined
@@ -144,12 +145,15 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
     const isUncertain = faults.some(({ kind }) => kind === "restore" || kind === "clock")
     /** Checks that a content does not arrive while another attempt to send it is in flight. */
     const arrive = (sent: string): void => {
-      const isInProgress = ({ body, until }: Attempt) => until === undefined && contentOf(body) === contentOf(sent)
+      const own = attempts.filter(({ body }) => contentOf(body) === contentOf(sent))
+      const isInProgress = ({ until }: Attempt) => until === undefined
       inFlight.push(contentOf(sent))
-      const together = inFlight.filter((content) => content === contentOf(sent)).length
+      // the venue may still process a request whose connection was lost
+      const lost = own.filter(({ known }) => known === "unknown").length
+      const together = inFlight.filter((content) => content === contentOf(sent)).length - lost
       // a replica does not know what the other one sends if the store has forgotten it, or if the clocks are apart by
       // more than the lease
-      if (!isUncertain && together > 1 && attempts.filter(isInProgress).length >= together) {
+      if (!isUncertain && together > 1 && own.filter(isInProgress).length >= together) {
         violations.push(`sent again while it is in flight: ${sent.slice(0, 60)}`)
       }
     }

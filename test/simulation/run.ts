@@ -121,6 +121,8 @@ const simulate = <Fault>(scenario: Plan.Scenario<Fault>): boolean => {
     return run.violations.length === 0
   }
 
+  // a run makes hundreds of errors, and nobody reads their stacks
+  Error.stackTraceLimit = 0
   const isFirstOnly = process.env["TRIGATE_FIRST_FAILURE"] !== undefined
   const minutes = whole("minutes")
   const most = minutes === undefined ? seeds ?? 100 : Infinity

@@ -48,6 +48,7 @@ const kinds = [
   "venueCloses",
   "venueSilent",
   "queriesFail",
+  "killedInOutage",
   "clockShifted"
 ] as const
 
@@ -68,6 +69,9 @@ export interface Fault {
 /** Milliseconds in which events happen and faults begin, and milliseconds in which the system recovers. */
 const active = 25_000
 const recovery = 35_000
+
+/** Milliseconds of an outage in which each attempt of a query fails. */
+const outage = 35_000
 
 const plan = (random: Simulation.NextRandom): ReadonlyArray<Fault> => {
   const chosen = kinds.filter(() => random() < 0.3)
@@ -202,12 +206,14 @@ export const make = (): Scenario<Fault> => ({
     const { after, log, node: makeNode, now, random } = simulation
     const reached = new Set<string>()
     const violations: Array<string> = []
-    let isFailing = false
+    /** The probability with which a query fails. */
+    let failing = 0
     const network = yield* Network.make({
       fault: () => {
-        if (!isFailing || random() < 0.2) return undefined
+        if (failing === 0 || random() >= failing) return undefined
         reached.add("queriesFail")
-        return Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
+        // an outage lasts longer than the attempts of a query if each fails at once
+        return failing === 1 ? "refused" : Network.httpFaults[Simulation.pickBelow(random, Network.httpFaults.length)]
       }
     })
     const venue = yield* makeVenue(network)
@@ -287,6 +293,15 @@ export const make = (): Scenario<Fault> => ({
           run()
         })
       switch (fault.kind) {
+        case "killedInOutage":
+          if (replica?.node.isAlive() !== true) return
+          // until the lease has expired, and the next writer has given up its queries of missed events
+          failing = 1
+          after(outage, () => {
+            failing = 0
+          })
+          replica.kill()
+          return replica.restartAfter(outage)
         case "kill":
         case "stop":
           if (replica?.node.isAlive() !== true) return
@@ -318,9 +333,9 @@ export const make = (): Scenario<Fault> => ({
           network.breakSockets(1, fault.kind === "venueSilent")
           return
         case "queriesFail":
-          isFailing = true
+          failing = 0.8
           return end(() => {
-            isFailing = false
+            failing = 0
           })
         case "clockShifted": {
           const shift = fault.lasts % 2 === 0 ? 2 * 3_600_000 : -3_600_000

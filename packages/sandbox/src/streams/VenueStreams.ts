@@ -12,6 +12,7 @@ import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTra
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
@@ -150,6 +151,29 @@ const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> =
   return [...found].map(([coin, all]) => ({ coin, trades: all.map(({ trade }) => trade) }))
 }
 
+/** The fibers that advance the time of venues whose streams are read, and the number of their readers. */
+const tickers = new WeakMap<TradingControls, { readers: number; readonly fiber: Fiber.Fiber<unknown> }>()
+
+/** Advances the venue's time now, and at intervals until the scope closes. The readers of a venue share the intervals. */
+const keepTicking = Effect.fnUntraced(function*(trading: TradingControls) {
+  yield* trading.tick
+  const runFork = Effect.runForkWith(yield* Effect.context())
+  const join = Effect.sync(() => {
+    const ticker = tickers.get(trading) ?? {
+      readers: 0,
+      fiber: runFork(Effect.forever(Effect.andThen(Effect.sleep(tickEvery), trading.tick)))
+    }
+    tickers.set(trading, ticker)
+    ticker.readers++
+    return ticker
+  })
+  yield* Effect.acquireRelease(join, (ticker) => {
+    if (--ticker.readers > 0) return Effect.void
+    tickers.delete(trading)
+    return Fiber.interrupt(ticker.fiber)
+  })
+})
+
 /** Streams the events that occur from now on. Reading the stream advances the venue's time. */
 const follow = <A>(
   trading: TradingControls,
@@ -160,7 +184,7 @@ const follow = <A>(
       Queue.offerAllUnsafe(queue, read(events, venue))
     })
     yield* Effect.asVoid(Effect.acquireRelease(following, (leave) => leave))
-    yield* Effect.forkScoped(Effect.repeat(trading.tick, Schedule.spaced(tickEvery)))
+    yield* keepTicking(trading)
     return yield* Effect.never
   }))
 

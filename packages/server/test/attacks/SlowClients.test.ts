@@ -5,6 +5,7 @@ import { gateway, get } from "@trigate/testing/Gateway"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { liveGateway } from "../liveGateway.ts"
 import { posting, socketTo, statusOf } from "./socket.ts"
 
@@ -157,6 +158,31 @@ describe("a connection on which nothing moves", () => {
       // it has stood still for longer than those two
       yield* answer
       assert.match(yield* waiting.closed, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\ny$/u)
+    }))
+
+  it.live("is not closed if the rest of its request arrived while the process was suspended", () =>
+    Effect.gen(function*() {
+      const server = NodeServer.create()
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void server.close())
+      )
+      const address = server.address()
+      const { closed, send } = yield* socketTo(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+      const suspended = Effect.callback<() => void>((resume) => {
+        server.once("request", (request, response) => {
+          request.resume().once("end", () => response.end("y"))
+          resume(Effect.succeed(() => void request.socket.emit("timeout")))
+        })
+      })
+      const begun = yield* Effect.forkChild(suspended, { startImmediately: true })
+      yield* send(`${posting("/", { "content-length": 2, connection: "close" })}{`)
+      const passTimeout = yield* Fiber.join(begun)
+      // the system has the rest of the request before the timer of the connection runs, and the server has not read it
+      const sending = yield* Effect.forkChild(send("}"), { startImmediately: true })
+      passTimeout()
+      yield* Fiber.join(sending)
+      assert.match(yield* closed, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\ny$/u)
     }))
 
   it.live("is closed while its answer is not read", () =>
