@@ -621,7 +621,7 @@ describe("margin", () => {
     atStart(Effect.gen(function*() {
       const leverage = (isCross: boolean, value: number) =>
         act(user, "updateLeverage", { asset: eth, isCross, leverage: value })
-      assert.strictEqual(yield* leverage(true, 21), "Invalid leverage value")
+      assert.strictEqual(yield* leverage(true, 26), "Invalid leverage value")
       assert.isUndefined(yield* leverage(false, 10))
       yield* place(user, eth, "buy", "2", yield* markOf("ETH", 0.01), { tif: "Ioc" })
       assert.strictEqual(yield* leverage(true, 10), "Cannot switch leverage type with open position.")

@@ -70,6 +70,25 @@ describe("what is listed", () => {
       marginMode: "strictIsolated"
     })
     assert.strictEqual(VenueMarkets.meta(listing, "")?.universe.length, 190)
+    assert.deepStrictEqual(
+      ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "XRP", "BNB", "DOGE", "ARB"].map((coin) => {
+        const { marginTableId, maxLeverage } = VenueMarkets.meta(listing, "")?.universe.find(({ name }) =>
+          name === coin
+        ) ?? assert.fail(coin)
+        return [coin, maxLeverage, marginTableId]
+      }),
+      [
+        ["BTC", 40, 56],
+        ["ETH", 25, 55],
+        ["SOL", 20, 54],
+        ["HYPE", 10, 52],
+        ["kPEPE", 10, 52],
+        ["XRP", 20, 53],
+        ["BNB", 10, 51],
+        ["DOGE", 10, 52],
+        ["ARB", 10, 51]
+      ]
+    )
     assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.universe.find(({ name }) => name === "LTC"), {
       szDecimals: 2,
       name: "LTC",

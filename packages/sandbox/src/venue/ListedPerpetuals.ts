@@ -29,6 +29,14 @@ export const marginTables: ReadonlyMap<
   [54, {
     description: "tiered 20x (2)",
     tiers: [{ lowerBound: 0, maxLeverage: 20 }, { lowerBound: 70e6, maxLeverage: 10 }]
+  }],
+  [55, {
+    description: "tiered 25x",
+    tiers: [{ lowerBound: 0, maxLeverage: 25 }, { lowerBound: 100e6, maxLeverage: 15 }]
+  }],
+  [56, {
+    description: "tiered 40x",
+    tiers: [{ lowerBound: 0, maxLeverage: 40 }, { lowerBound: 150e6, maxLeverage: 20 }]
   }]
 ])
 
