@@ -5,6 +5,7 @@
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { type ListedPerpetual, marginTables, type MarginTier, perpetuals } from "./ListedPerpetuals.ts"
@@ -280,12 +281,25 @@ const listedMarket = (
     interestValue,
     premium: 0.0015,
     ...tieredMargin(marginTable),
-    ...(isStrictIsolated ? { marginMode: "strictIsolated" } : {})
+    ...(isStrictIsolated ? { marginMode: "strictIsolated" } : {}),
+    ...(dayValue === 0 ? { delistedAt: midnight("2025-06-01") } : {})
   }
 }
 
+/** Returns the initial coins: the perpetuals in the venue's order, and then the others. */
+const initialMarkets = (): ReadonlyArray<CandleMarket> => {
+  const described = listed.map(makeMarket)
+  const named = new Set(perpetuals)
+  return [
+    ...perpetuals.flatMap((each) =>
+      Predicate.isString(each) ? described.filter(({ coin }) => coin === each) : [listedMarket(each)]
+    ),
+    ...described.filter(({ coin }) => !named.has(coin))
+  ]
+}
+
 /** The initial coins of a sandbox. */
-export const markets: ReadonlyArray<CandleMarket> = [...listed.map(makeMarket), ...perpetuals.map(listedMarket)]
+export const markets: ReadonlyArray<CandleMarket> = initialMarkets()
 
 /**
  * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of
