@@ -11,6 +11,7 @@ import * as VenueMarkets from "@trigate/sandbox/unstable/venue/VenueMarkets"
 import type { InfoView } from "@trigate/sandbox/unstable/venue/VenueState"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import { markOf } from "./trader.ts"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -237,6 +238,23 @@ describe("the testnet", () => {
       assert.deepStrictEqual(names, ["SOL", "BTC", "ETH", "PURR/USDC", "@1035", "test:ABC"])
       assert.deepInclude(tokens[hype], { name: "HYPE", index: 1_105, tokenId: "0x7317beb7cceed72ef0b346074cc8e7ab" })
       assert.isTrue(tokens.every(({ index }, at) => index === at))
+      // what the venue's Python examples for testnet order below the price
+      const korila = byId.get(10_008)
+      assert.deepStrictEqual(korila?.kind === "spot" && [korila.base.name, korila.base.szDecimals, korila.szDecimals], [
+        "KORILA",
+        1,
+        1
+      ])
+      const low: ReadonlyArray<readonly [coin: string, px: number]> = [
+        ["PURR/USDC", 0.5],
+        ["@8", 12],
+        ["OP", 1.2346],
+        ["test:ABC", 1]
+      ]
+      for (const [coin, px] of low) {
+        const mark = Number(yield* markOf(coin))
+        assert.isTrue(px < mark && px > mark / 5, `${coin} at ${mark}`)
+      }
       assert.isTrue(
         universe.every((pair) => known.has(pair.name) && pair.tokens.every((token) => token < tokens.length))
       )
