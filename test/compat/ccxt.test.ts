@@ -156,22 +156,22 @@ describe("ccxt reads", () => {
       const exchange = exchangeAt(url)
       const markets = yield* Effect.promise(() => exchange.loadMarkets())
       const perpetuals = Object.keys(markets).filter((symbol) => symbol.includes(":"))
-      assert.strictEqual(perpetuals.length, 198)
+      assert.strictEqual(perpetuals.length, 236)
       assert.deepStrictEqual([...perpetuals.slice(0, 14), ...perpetuals.slice(-8)], [
         "BTC/USDC:USDC",
         "ETH/USDC:USDC",
+        "ATOM/USDC:USDC",
+        "MATIC/USDC:USDC",
+        "DYDX/USDC:USDC",
         "SOL/USDC:USDC",
-        "HYPE/USDC:USDC",
-        "KPEPE/USDC:USDC",
-        "XRP/USDC:USDC",
-        "BNB/USDC:USDC",
-        "DOGE/USDC:USDC",
-        "SUI/USDC:USDC",
         "AVAX/USDC:USDC",
-        "LINK/USDC:USDC",
-        "AAVE/USDC:USDC",
+        "BNB/USDC:USDC",
+        "APE/USDC:USDC",
+        "OP/USDC:USDC",
+        "LTC/USDC:USDC",
         "ARB/USDC:USDC",
-        "ANIME/USDC:USDC",
+        "DOGE/USDC:USDC",
+        "INJ/USDC:USDC",
         "XYZ-XYZ100/USDC:USDC",
         "XYZ-GOLD/USDC:USDC",
         "XYZ-TSLA/USDC:USDC",

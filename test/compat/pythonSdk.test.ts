@@ -217,7 +217,7 @@ describe("the Python library's constructor", () => {
         Object.fromEntries(Object.keys(assets).map((coin) => [coin, coinToAsset.get(nameToCoin.get(coin) ?? "")])),
         assets
       )
-      assert.strictEqual(coinToAsset.size, spotMeta.universe.length + 198)
+      assert.strictEqual(coinToAsset.size, spotMeta.universe.length + 236)
     }))
 })
 

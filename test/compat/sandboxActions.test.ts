@@ -20,7 +20,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { privateKeyToAccount } from "viem/accounts"
-import { act, btc, eth, markOf, oidOf, place, venueNow } from "../../packages/sandbox/test/trader.ts"
+import { act, btc, eth, markOf, oidOf, place, sol, venueNow } from "../../packages/sandbox/test/trader.ts"
 import { atStart, start } from "../../packages/sandbox/test/venue.ts"
 import { nonce, ofCcxt, ofPeer, published, type Sample, wrapped } from "../inspector/samples.ts"
 import { capitalised, runCompiler, type Sample as Answer } from "./libraryTypes.ts"
@@ -109,7 +109,7 @@ const makeCalls = Effect.gen(function*() {
   const oids = yield* Effect.forEach([1, 2, 3], () => Effect.map(place(user, eth, "buy", "0.01", below), oidOf))
   const cloid = `0x${"c".repeat(32)}`
   yield* place(user, eth, "buy", "0.01", below, { c: cloid })
-  yield* act(user, "updateLeverage", { asset: 2, isCross: false, leverage: 2 })
+  yield* act(user, "updateLeverage", { asset: sol, isCross: false, leverage: 2 })
   yield* trading.setPosition(user, "SOL", "1")
   yield* trading.setPosition(user, "ANIME", "1000")
   const [anime = eth] = [(yield* venueNow).listing.byCoin.get("ANIME")?.id]
@@ -146,7 +146,11 @@ const makeCalls = Effect.gen(function*() {
       { asset: anime, isCross: false, leverage: 4 },
       "Invalid leverage value"
     ]],
-    updateIsolatedMargin: [[{ asset: 2, isBuy: true, ntli: 2_000_000 }], [{ asset: 2, isBuy: true, ntli: -1_000_000 }]],
+    updateIsolatedMargin: [[{ asset: sol, isBuy: true, ntli: 2_000_000 }], [{
+      asset: sol,
+      isBuy: true,
+      ntli: -1_000_000
+    }]],
     topUpIsolatedOnlyMargin: [[{ asset: anime, leverage: "0.5" }]],
     usdSend: [[{ destination: nobody, amount: "1" }]],
     spotSend: [[{ destination: nobody, token: usdc, amount: "1" }]],

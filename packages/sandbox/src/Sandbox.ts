@@ -33,6 +33,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as EvmNode from "./evm/EvmNode.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
+import * as ReadPrecompiles from "./evm/ReadPrecompiles.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import * as SandboxState from "./SandboxState.ts"
@@ -146,7 +147,7 @@ const info = (state: State) =>
 const evm = Effect.gen(function*() {
   const { evm, info, seed, trading, venue } = yield* SandboxState.SandboxState
   const profile = yield* VenueProfile.Venue
-  const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
+  const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name], ReadPrecompiles.addresses)
   const clock = yield* Clock.Clock
   const advance = () => {
     const at = trading.at(Ref.getUnsafe(info.state), trading.nowAt(clock.currentTimeMillisUnsafe()))
@@ -164,7 +165,7 @@ const evm = Effect.gen(function*() {
   const submit = EvmNode.submit(
     withMachine,
     evm.state,
-    (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
+    (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now, trading: advance })
   )
   const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {

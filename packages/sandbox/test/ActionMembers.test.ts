@@ -14,7 +14,22 @@ import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as AST from "effect/SchemaAST"
 import { privateKeyToAccount } from "viem/accounts"
-import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
+import {
+  act,
+  ask,
+  askAt,
+  btc,
+  eth,
+  hype,
+  hypeSpot,
+  listOf,
+  markOf,
+  oidOf,
+  orderOf,
+  place,
+  sol,
+  triggerAt
+} from "./trader.ts"
 import * as Signed from "./venue.ts"
 import { atStart, start } from "./venue.ts"
 
@@ -52,13 +67,13 @@ const prepare = Effect.gen(function*() {
   const oid = oidOf(yield* place(user, eth, "buy", "0.1", below))
   yield* trading.setPosition(user, "SOL", "1")
   const stop = { r: true, t: triggerAt("sl", yield* markOf("SOL", -0.2)), c: cloid }
-  const trigger = oidOf(yield* place(user, 2, "sell", "1", yield* markOf("SOL", -0.3), stop))
+  const trigger = oidOf(yield* place(user, sol, "sell", "1", yield* markOf("SOL", -0.3), stop))
   const subAccountUser = yield* act(user, "createSubAccount", { name: "one" })
   const created = { name: "v", description: "", initialUsd: 300_000_000, nonce: 1 }
   const vaultAddress = yield* act(user, "createVault", created)
-  yield* act(user, "updateLeverage", { asset: 3, isCross: false, leverage: 2 })
+  yield* act(user, "updateLeverage", { asset: hype, isCross: false, leverage: 2 })
   yield* act(user, "order", {
-    orders: [orderOf(3, "buy", "2", yield* markOf("HYPE", 0.01), { tif: "Ioc" })],
+    orders: [orderOf(hype, "buy", "2", yield* markOf("HYPE", 0.01), { tif: "Ioc" })],
     grouping: "na"
   })
   yield* trading.setVolume(other, "10000")
@@ -78,15 +93,15 @@ const prepare = Effect.gen(function*() {
       { orders: [resting], grouping: "na" },
       { orders: [orderOf(hypeSpot, "buy", "1", hypePx, { tif: "Ioc" })], grouping: { p: 10_000 } }
     ],
-    cancel: [{ cancels: [{ a: 2, o: trigger }] }],
-    cancelByCloid: [{ cancels: [{ asset: 2, cloid }] }],
+    cancel: [{ cancels: [{ a: sol, o: trigger }] }],
+    cancelByCloid: [{ cancels: [{ asset: sol, cloid }] }],
     modify: [{ oid, order: resting }],
     batchModify: [{ modifies: [{ oid, order: resting }] }],
     scheduleCancel: [{}],
     twapOrder: [{ twap }, { twap, details: { t: { p: low, a: false }, s: null } }],
     twapCancel: [{ a: eth, t: twapId }],
     trailingStop: [{
-      asset: 2,
+      asset: sol,
       isBuy: false,
       sz: "1",
       reduceOnly: true,
@@ -95,7 +110,7 @@ const prepare = Effect.gen(function*() {
     }],
     noop: [{}],
     updateLeverage: [{ asset: btc, isCross: true, leverage: 3 }],
-    updateIsolatedMargin: [{ asset: 3, isBuy: true, ntli: 1_000_000 }],
+    updateIsolatedMargin: [{ asset: hype, isBuy: true, ntli: 1_000_000 }],
     topUpIsolatedOnlyMargin: [{ asset: btc, leverage: "2" }],
     usdSend: [{ ...chain, destination: other, amount: "1", time: 1 }],
     spotSend: [{ ...chain, ...transfer }],

@@ -1,10 +1,14 @@
 /**
- * HyperEVM reads the venue in calls of the precompiles themselves, sends it actions and HYPE, and has the gas limits of small and big blocks.
+ * HyperEVM reads the venue by precompiles, sends it actions and HYPE, and has the gas limits of small and big blocks.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { evmBlock } from "@trigate/sandbox/unstable/evm/EvmChain"
+import * as VenueEvm from "@trigate/sandbox/unstable/evm/VenueEvm"
+import { mainnet } from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
@@ -25,6 +29,8 @@ import { act, askAt, listOf } from "./trader.ts"
 
 const { coreWriter } = contracts
 const oracle = "0x0000000000000000000000000000000000000807"
+/** A precompile that the sandbox does not have. */
+const vaultEquity = "0x0000000000000000000000000000000000000802"
 const section = "see docs/sandbox.md#what-the-evm-chains-do"
 
 /** Calls an address without value, and ignores what it returns. */
@@ -93,18 +99,54 @@ describe("the links of the EVM to the venue", () => {
       assert.include(yield* refusal(() => evm.call({ to: oracle, data: unknown })), "precompile failed")
     })))
 
-  it.effect("that read it are refused inside a contract, also one that ignores the failure", () =>
+  it.effect("that read it do so inside a contract, for the gas that the venue documents", () =>
     test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
       const { evm, layer2 } = yield* clients
-      const data = `0x${"0".repeat(64)}` as const
-      const words = `the sandbox does not support the read precompile ${oracle}: ${section}`
-      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, to: oracle, data })), words)
-      const inside = { to: keys.stranger.address, code: calling("STATICCALL", oracle) }
-      const stateOverride = [{ address: inside.to, code: inside.code }]
-      assert.include(yield* refusal(() => evm.call({ to: inside.to, stateOverride })), words)
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      // passes its input to the precompile with 100000 gas, and returns whether that succeeded, the gas, and the word
+      const code: Hex = `0x365f5f375a60206040365f73${oracle.slice(2)}620186a0fa5a91905f520360205260605ff3`
+      const to = keys.stranger.address
+      const read = (id: bigint) =>
+        Effect.map(
+          call(() => evm.call({ to, data: toHex(id, { size: 32 }), stateOverride: [{ address: to, code }] })),
+          ({ data = "0x" }) => (data.slice(2).match(/.{64}/gu) ?? []).map((word) => BigInt(`0x${word}`))
+        )
+      const [success, gas = 0n, px] = yield* read(1n)
+      assert.deepStrictEqual([success, px], [1n, 200_000n])
+      // an unknown asset uses all the gas that the call passes on, and a known one 2000 and 65 for each byte
+      assert.deepStrictEqual(yield* read(9_999n), [0n, gas - 2_000n - 65n * 64n + 100_000n, 0n])
+
+      // stores the price of asset 1 in its first slot
+      const storing: Hex = `0x60015f526020602060205f73${oracle.slice(2)}5afa506020515f5500`
+      const serializedTransaction = yield* sign(null, storing)
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      yield* TestClock.adjust("1 second")
+      const { contractAddress, status } = yield* call(() => evm.getTransactionReceipt({ hash }))
+      const address = contractAddress ?? assert.fail()
+      assert.deepStrictEqual(
+        [status, yield* call(() => evm.getStorageAt({ address, slot: "0x0" }))],
+        ["success", toHex(200_000n, { size: 32 })]
+      )
+
+      // an archive also runs calls in earlier blocks, of which the venue's state is not stored
+      const { evm: { state }, seed, venue } = yield* SandboxState
+      const chain = VenueEvm.at({
+        seed,
+        profile: mainnet,
+        evm: yield* Ref.get(state),
+        venue: yield* Ref.get(venue.state),
+        now: yield* Clock.currentTimeMillis,
+        trading: () => assert.fail()
+      })
+      assert.deepStrictEqual(
+        [chain.heads.latest, chain.heads.latest - 1].map((block) => evmBlock(chain, block).refuseMessage(oracle)),
+        [undefined, `the sandbox does not support the read precompile ${oracle} in an earlier block: ${section}`]
+      )
+      const data = toHex(0n, { size: 32 })
       for (const last of ["02", "13", "ff"]) {
-        const to = `0x${"0".repeat(37)}8${last}` as const
-        assert.include(yield* refusal(() => evm.call({ to, data })), `the read precompile ${to}`)
+        const unplayed = `0x${"0".repeat(37)}8${last}` as const
+        assert.include(yield* refusal(() => evm.call({ to: unplayed, data })), `the read precompile ${unplayed}`)
       }
       assert.deepStrictEqual(yield* call(() => evm.call({ to: `0x${"0".repeat(37)}900`, data })), { data: undefined })
       assert.deepStrictEqual(yield* call(() => layer2.call({ to: oracle, data })), { data: undefined })
@@ -144,6 +186,19 @@ describe("the links of the EVM to the venue", () => {
       assert.deepStrictEqual(yield* orders, [])
       const usd = askAt({ type: "clearinghouseState", user }, "marginSummary", "accountValue")
       assert.strictEqual(yield* usd, "9000.0")
+
+      // USDC from spot to the first builder's dex, a supply of all that is left, and one of a token without a reserve
+      const transfer = "address, address, uint32, uint32, uint64, uint64"
+      yield* write(13, transfer, user, contracts.none.replace("dead", "0000"), 2 ** 32 - 1, 1, 0n, 150_000_000n)
+      yield* write(15, "uint8, uint64, uint64", 0, 0n, 0n)
+      yield* write(15, "uint8, uint64, uint64", 0, 1n, 0n)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(
+        yield* askAt({ type: "clearinghouseState", user, dex: "xyz" }, "marginSummary", "accountValue"),
+        "1.5"
+      )
+      const lent = yield* askAt({ type: "borrowLendUserState", user }, "tokenToState", 0, 1, "supply", "value")
+      assert.strictEqual(lent, "10998.5")
 
       // a contract's own address is the user of its action, and the venue does not know it
       yield* send(null, calling("CALL", coreWriter))
@@ -209,7 +264,7 @@ describe("the links of the EVM to the venue", () => {
   it.effect("fail in a transaction that was accepted before it could be executed", () =>
     test(Effect.gen(function*() {
       const { evm } = yield* clients
-      const later = yield* sign(null, calling("STATICCALL", oracle), 1_000_000n, { nonce: 1 })
+      const later = yield* sign(null, calling("STATICCALL", vaultEquity), 1_000_000n, { nonce: 1 })
       const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: later }))
       const first = yield* sign(keys.stranger.address, "0x", 21_000n)
       yield* call(() => evm.sendRawTransaction({ serializedTransaction: first }))

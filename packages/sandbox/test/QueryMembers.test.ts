@@ -106,7 +106,7 @@ describe("a query's members", () => {
       /** A value of each optional member that differs from its default in this state, and the rest of the query. */
       const values: { readonly [member: string]: readonly [value: unknown, rest?: object] } = {
         dex: ["xyz"],
-        "marginTable dex": ["none", { id: 20 }],
+        "marginTable dex": ["none", { id: 3 }],
         "perpsAtOpenInterestCap dex": ["xyz"],
         "l2Book nSigFigs": [2, { coin: "ETH" }],
         "l2Book mantissa": [5, { coin: "ETH", nSigFigs: 5 }],

@@ -7,7 +7,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { infoAnswers } from "../../domain/test/answers.ts"
-import { act, ask, askAt, eth, listOf, markOf, oidOf, orderOf, place, venueNow } from "./trader.ts"
+import { act, ask, askAt, eth, listOf, markOf, oidOf, orderOf, place, sol, venueNow } from "./trader.ts"
 import { atStart, start } from "./venue.ts"
 
 const user = keys.trader.address
@@ -320,9 +320,9 @@ describe("a delisted coin", () => {
       assert.deepStrictEqual(ends.slice(0, 5), [
         ["BTC", true],
         ["ETH", true],
-        ["SOL", undefined],
-        ["HYPE", undefined],
-        ["kPEPE", undefined]
+        ["ATOM", undefined],
+        ["MATIC", true],
+        ["DYDX", undefined]
       ])
       const account = findAccount((yield* venueNow).state, user)
       assert.deepStrictEqual([account.open.size, account.orders.get(Number(oid))?.status], [0, "delistedCanceled"])
@@ -345,7 +345,7 @@ describe("a delisted coin", () => {
       assert.deepStrictEqual(yield* delisted(), context)
       assert.deepStrictEqual(
         JsonParts.at(
-          yield* act(user, "order", { orders: [orderOf(2, "buy", "1", yield* markOf("SOL", -0.1))], grouping: "na" }),
+          yield* act(user, "order", { orders: [orderOf(sol, "buy", "1", yield* markOf("SOL", -0.1))], grouping: "na" }),
           "statuses",
           0,
           "error"

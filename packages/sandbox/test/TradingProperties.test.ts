@@ -34,7 +34,7 @@ describe("trading", () => {
     "values margin by the mark price, and liquidates at the first price below the maintenance margin",
     {
       thousandths: Schema.Natural.check(Schema.isLessThan(3_000)),
-      leverage: Schema.Natural.check(Schema.isBetween({ minimum: 2, maximum: 20 })),
+      leverage: Schema.Natural.check(Schema.isBetween({ minimum: 2, maximum: 25 })),
       isLong: Schema.Boolean,
       isCross: Schema.Boolean
     },
@@ -48,7 +48,7 @@ describe("trading", () => {
         const valueAt = (px: bigint) => lots * px * 10n
         const deposited = (valueAt(entry) + BigInt(leverage) - 1n) / BigInt(leverage)
         const worthAt = (px: bigint) => deposited + (isLong ? 1n : -1n) * (valueAt(px) - valueAt(entry))
-        const isSafe = (px: bigint) => worthAt(px) >= valueAt(px) / 40n
+        const isSafe = (px: bigint) => worthAt(px) >= valueAt(px) / 50n
         const step = isLong ? -1n : 1n
         let last = entry
         while (isSafe(last + step)) last += step

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
+import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, sol, triggerAt } from "./trader.ts"
 import { atStart } from "./venue.ts"
 
 const user = keys.trader.address
@@ -114,7 +114,7 @@ describe("matching", () => {
       const makers = [1, 2, 3].map((index) => `0x${String(index).repeat(40)}` as const)
       for (const maker of makers) yield* trading.depositUsd(maker, "100000")
       // orders inside the spread come before the made ones
-      const kPepe = 4
+      const kPepe = 15
       const at = Number(yield* markOf("kPEPE"))
       const asks = yield* Effect.forEach(
         makers,
@@ -621,7 +621,7 @@ describe("margin", () => {
     atStart(Effect.gen(function*() {
       const leverage = (isCross: boolean, value: number) =>
         act(user, "updateLeverage", { asset: eth, isCross, leverage: value })
-      assert.strictEqual(yield* leverage(true, 21), "Invalid leverage value")
+      assert.strictEqual(yield* leverage(true, 26), "Invalid leverage value")
       assert.isUndefined(yield* leverage(false, 10))
       yield* place(user, eth, "buy", "2", yield* markOf("ETH", 0.01), { tif: "Ioc" })
       assert.strictEqual(yield* leverage(true, 10), "Cannot switch leverage type with open position.")
@@ -678,7 +678,6 @@ describe("strict isolation", () => {
       yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
       yield* trading.setPosition(user, "ETH", "-1", "2000")
       const topUp = (asset: number, leverage: string) => act(user, "topUpIsolatedOnlyMargin", { asset, leverage })
-      const sol = 2
       const money = Effect.gen(function*() {
         const state = yield* ask({ type: "clearinghouseState", user })
         return [

@@ -11,6 +11,7 @@ import * as VenueMarkets from "@trigate/sandbox/unstable/venue/VenueMarkets"
 import type { InfoView } from "@trigate/sandbox/unstable/venue/VenueState"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import { markOf } from "./trader.ts"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -38,22 +39,19 @@ const marketOf = (name: string): CandleMarket => {
 
 describe("what is listed", () => {
   it("is the venue's perpetuals in one universe, a builder's in another", () => {
-    assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.universe.slice(0, 14).map(({ name }) => name), [
-      "BTC",
-      "ETH",
-      "SOL",
-      "HYPE",
-      "kPEPE",
-      "XRP",
-      "BNB",
-      "DOGE",
-      "SUI",
-      "AVAX",
-      "LINK",
-      "AAVE",
-      "ARB",
-      "ANIME"
+    const { universe } = VenueMarkets.meta(listing, "") ?? assert.fail()
+    const ids = { BTC: 0, ETH: 1, MATIC: 3, SOL: 5, kPEPE: 15, HYPE: 159, ANIME: 176, JELLY: 179, SKR: 227 }
+    assert.deepStrictEqual(Object.keys(ids).map((coin) => universe.findIndex(({ name }) => name === coin)), [
+      ...Object.values(ids)
     ])
+    assert.deepStrictEqual([universe.length, universe.filter(({ isDelisted }) => isDelisted).length], [228, 38])
+    assert.deepStrictEqual(universe[3], {
+      szDecimals: 1,
+      name: "MATIC",
+      maxLeverage: 20,
+      marginTableId: 20,
+      isDelisted: true
+    })
     const namesIn = (dex: string) => VenueMarkets.meta(listing, dex)?.universe.map(({ name }) => name)
     assert.deepStrictEqual(["xyz", "flx", "km"].map(namesIn), [
       ["xyz:XYZ100", "xyz:GOLD", "xyz:TSLA", "xyz:NVDA"],
@@ -64,13 +62,29 @@ describe("what is listed", () => {
     assert.deepStrictEqual(collateral, [0, 0, 360])
     const [least] = VenueMarkets.meta(listing, "")?.marginTables ?? []
     assert.deepStrictEqual(least, [3, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage: 3 }] }])
-    assert.deepInclude(VenueMarkets.meta(listing, "")?.universe[13], {
+    assert.deepInclude(universe[176], {
       maxLeverage: 3,
       marginTableId: 3,
       marginMode: "strictIsolated"
     })
-    assert.strictEqual(VenueMarkets.meta(listing, "")?.universe.length, 190)
-    assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.universe.find(({ name }) => name === "LTC"), {
+    assert.deepStrictEqual(
+      ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "XRP", "BNB", "DOGE", "ARB"].map((coin) => {
+        const { marginTableId, maxLeverage } = universe.find(({ name }) => name === coin) ?? assert.fail(coin)
+        return [coin, maxLeverage, marginTableId]
+      }),
+      [
+        ["BTC", 40, 56],
+        ["ETH", 25, 55],
+        ["SOL", 20, 54],
+        ["HYPE", 10, 52],
+        ["kPEPE", 10, 52],
+        ["XRP", 20, 53],
+        ["BNB", 10, 51],
+        ["DOGE", 10, 52],
+        ["ARB", 10, 51]
+      ]
+    )
+    assert.deepStrictEqual(universe.find(({ name }) => name === "LTC"), {
       szDecimals: 2,
       name: "LTC",
       maxLeverage: 10,
@@ -178,10 +192,15 @@ describe("prices", () => {
 
   it("are middle prices by coin", () => {
     const mids = VenueMarkets.allMids(listing, "")
-    assert.deepStrictEqual(Object.keys(mids).slice(0, 7), ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "PURR/USDC", "@107"])
+    assert.deepStrictEqual(Object.keys(mids).slice(0, 5), ["BTC", "ETH", "ATOM", "DYDX", "SOL"])
     assert.deepStrictEqual(
       new Set(Object.keys(mids)),
-      new Set([...VenueMarkets.meta(listing, "")?.universe ?? [], ...state.spotMeta.universe].map(({ name }) => name))
+      new Set(
+        [
+          ...VenueMarkets.meta(listing, "")?.universe.filter(({ isDelisted }) => isDelisted !== true) ?? [],
+          ...state.spotMeta.universe
+        ].map(({ name }) => name)
+      )
     )
     assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "flx")), ["flx:TSLA", "flx:OIL"])
     assert.deepStrictEqual(VenueMarkets.allMids(listing, "nope"), {})
@@ -219,6 +238,23 @@ describe("the testnet", () => {
       assert.deepStrictEqual(names, ["SOL", "BTC", "ETH", "PURR/USDC", "@1035", "test:ABC"])
       assert.deepInclude(tokens[hype], { name: "HYPE", index: 1_105, tokenId: "0x7317beb7cceed72ef0b346074cc8e7ab" })
       assert.isTrue(tokens.every(({ index }, at) => index === at))
+      // what the venue's Python examples for testnet order below the price
+      const korila = byId.get(10_008)
+      assert.deepStrictEqual(korila?.kind === "spot" && [korila.base.name, korila.base.szDecimals, korila.szDecimals], [
+        "KORILA",
+        1,
+        1
+      ])
+      const low: ReadonlyArray<readonly [coin: string, px: number]> = [
+        ["PURR/USDC", 0.5],
+        ["@8", 12],
+        ["OP", 1.2346],
+        ["test:ABC", 1]
+      ]
+      for (const [coin, px] of low) {
+        const mark = Number(yield* markOf(coin))
+        assert.isTrue(px < mark && px > mark / 5, `${coin} at ${mark}`)
+      }
       assert.isTrue(
         universe.every((pair) => known.has(pair.name) && pair.tokens.every((token) => token < tokens.length))
       )

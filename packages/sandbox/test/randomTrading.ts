@@ -25,7 +25,7 @@ export const users = [addressOf(1), addressOf(2), addressOf(3), addressOf(4)] as
 const assets = [
   [0, "BTC"],
   [1, "ETH"],
-  [4, "kPEPE"],
+  [15, "kPEPE"],
   [110_000, "xyz:XYZ100"],
   [130_000, "km:US500"],
   [10_107, "@107"],

@@ -11,6 +11,8 @@ import * as Ref from "effect/Ref"
 /** Asset ids. */
 export const btc = 0
 export const eth = 1
+export const sol = 5
+export const hype = 159
 export const hypeSpot = 10_107
 
 /** The venue at its time. */

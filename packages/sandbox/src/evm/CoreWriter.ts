@@ -64,6 +64,10 @@ const timesInForce = ["Alo", "Gtc", "Ioc"]
 
 const cloid = (value: bigint): string => `0x${value.toString(16).padStart(32, "0")}`
 
+/** Returns the name of a dex by its number, and `spot` for the largest number. */
+const findDex = ({ dexes }: Venue["listing"], index: bigint): string | undefined =>
+  index === 2n ** 32n - 1n ? "spot" : ["", ...dexes][Number(index)]
+
 const signed = { signatureChainId: "0x3e7", hyperliquidChain: "Mainnet" } as const
 
 /**
@@ -136,7 +140,32 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
     maxFeeRate: `${plain(words.number(0), 3)}%`,
     builder: words.address(1),
     nonce
-  })]
+  })],
+  [13, (words, { listing }, nonce) => {
+    const token = listing.tokens.get(Number(words.number(4)))
+    const [sourceDex, destinationDex] = [findDex(listing, words.number(2)), findDex(listing, words.number(3))]
+    return token === undefined || sourceDex === undefined || destinationDex === undefined ? undefined : {
+      type: "sendAsset",
+      ...signed,
+      destination: words.address(0),
+      sourceDex,
+      destinationDex,
+      token: `${token.name}:${token.tokenId}`,
+      amount: plain(words.number(5), token.weiDecimals),
+      fromSubAccount: words.number(1) === 0n ? "" : words.address(1),
+      nonce
+    }
+  }],
+  [15, (words, { listing }) => {
+    const token = listing.tokens.get(Number(words.number(1)))
+    const operation = ["supply", "withdraw"][Number(words.number(0))]
+    return token === undefined || operation === undefined ? undefined : {
+      type: "borrowLend",
+      operation,
+      token: token.index,
+      amount: words.number(2) === 0n ? null : plain(words.number(2), token.weiDecimals)
+    }
+  }]
 ])
 
 /**

@@ -92,14 +92,18 @@ export interface EvmBlock {
   readonly baseFee: bigint
   readonly gasLimit: bigint
   readonly hashAt: (block: number) => Hash
-  readonly refuseMessage: RefuseMessage
+  readonly refuseMessage: (to: Address) => string | undefined
+  readonly precompile: Precompile | undefined
 }
 
 /**
- * Returns why the sandbox cannot execute a call or a transfer, also one inside a contract; `undefined` if it can. The
- * caller of a contract must not get a result in which such a call did nothing.
+ * Returns why the sandbox cannot execute a call or a transfer, also one inside a contract, in the newest block or an
+ * earlier one; `undefined` if it can. The caller of a contract must not get a result in which such a call did nothing.
  */
-export type RefuseMessage = (to: Address, value: bigint) => string | undefined
+export type RefuseMessage = (to: Address, isPast: boolean) => string | undefined
+
+/** A precompile of the chain's own: returns its result, or `failed` for arguments that it refuses. */
+export type Precompile = (to: Address, data: Data) => Data | "failed"
 
 /** A call of a contract, a transfer, or, if `to` is null, the creation of a contract. */
 export interface EvmCall {
@@ -290,6 +294,8 @@ export interface EvmChain {
   /** Returns the maximum gas of an account's transaction. */
   readonly transactionGas: (from: Address) => bigint
   readonly refuseMessage: RefuseMessage
+  /** The precompiles of the chain's own; `undefined` if it has none. */
+  readonly precompile: Precompile | undefined
 }
 
 /** Makes the initial data of a chain: the accounts of `world`, and no transactions. */
@@ -340,7 +346,8 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   baseFee: chain.baseFee(number),
   gasLimit,
   hashAt: (block) => hashAt(chain, block),
-  refuseMessage: chain.refuseMessage
+  refuseMessage: (to) => chain.refuseMessage(to, number < chain.heads.latest),
+  precompile: chain.precompile
 })
 
 /** Returns the accounts and storage after a block. */

@@ -7,11 +7,14 @@ import { createBlock } from "@ethereumjs/block"
 import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
 import {
   createEVM,
+  EVMError,
   type EVMMockBlockchainInterface,
   type EVMResult,
+  type ExecResult,
   getActivePrecompiles,
   getOpcodesForHF,
-  paramsEVM
+  paramsEVM,
+  type PrecompileInput
 } from "@ethereumjs/evm"
 import { createLegacyTx, createTxFromRLP } from "@ethereumjs/tx"
 import { Account, type Address as EvmAddress, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
@@ -176,6 +179,10 @@ const pausingOpcodes = (common: Common, pause: EvmChain.Pause) => {
   })
 }
 
+/** The gas of a call of a chain's own precompile, and of each byte of its input and output, as the venue documents it. */
+const precompileGas = 2_000n
+const bytePrice = 65n
+
 /** The precompiled contracts that can take seconds, and the gas that one run of each may use. */
 const slowPrecompiles: ReadonlyArray<readonly [address: Address, gas: (input: Uint8Array) => bigint]> = [
   // modular exponentiation: exponents of at most 1 024 bytes, as in EIP-7823
@@ -203,8 +210,11 @@ const boundedPrecompiles = (common: Common) => {
   })
 }
 
-/** Makes an EVM for a chain ID, with the rules of the Cancun hard fork. It runs only one execution at a time. */
-export const make = (chainId: number): Promise<EvmChain.Machine> => {
+/**
+ * Makes an EVM for a chain ID, with the rules of the Cancun hard fork and a chain's own precompiles. It runs only one
+ * execution at a time.
+ */
+export const make = (chainId: number, precompiles: ReadonlyArray<Address>): Promise<EvmChain.Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
   const state = makeState(EvmChain.make([]))
   let blockHash = (_: number): Hash => EvmChain.zeroWord
@@ -213,7 +223,8 @@ export const make = (chainId: number): Promise<EvmChain.Machine> => {
     putBlock: () => Promise.resolve(),
     shallowCopy: () => blockchain
   }
-  let refuseMessage: EvmChain.RefuseMessage = () => undefined
+  let refuseMessage: EvmChain.EvmBlock["refuseMessage"] = () => undefined
+  let precompile: EvmChain.EvmBlock["precompile"]
   let unplayed: string | undefined
   common.updateParams(paramsEVM)
   let pause: EvmChain.Pause = () => undefined
@@ -222,13 +233,30 @@ export const make = (chainId: number): Promise<EvmChain.Machine> => {
     stateManager: state,
     blockchain,
     customOpcodes: pausingOpcodes(common, () => pause()),
-    customPrecompiles: boundedPrecompiles(common)
+    customPrecompiles: [
+      ...boundedPrecompiles(common),
+      ...precompiles.map((address) => ({
+        address: createAddressFromString(address),
+        function: ({ data, gasLimit }: PrecompileInput): ExecResult => {
+          const result = precompile?.(address, bytesToHex(data)) ?? "failed"
+          const returnValue = hexToBytes(result === "failed" ? "0x" : result)
+          const executionGasUsed = precompileGas + bytePrice * BigInt(data.length + returnValue.length)
+          return result === "failed" || executionGasUsed > gasLimit
+            ? {
+              executionGasUsed: gasLimit,
+              returnValue: new Uint8Array(0),
+              exceptionError: new EVMError(EVMError.errorMessages.OUT_OF_GAS)
+            }
+            : { executionGasUsed, returnValue }
+        }
+      }))
+    ]
   }).then((evm) => createVM({ common, stateManager: state, blockchain, evm })).then((vm): EvmChain.Machine => {
-    vm.evm.events?.on("beforeMessage", ({ to, value }) => {
-      if (to !== undefined) unplayed ??= refuseMessage(toAddress(to), value)
+    vm.evm.events?.on("beforeMessage", ({ to }) => {
+      if (to !== undefined) unplayed ??= refuseMessage(toAddress(to))
     })
     const start = (world: EvmChain.World, block: EvmChain.EvmBlock, by: EvmChain.Pause) => {
-      ;({ refuseMessage } = block)
+      ;({ precompile, refuseMessage } = block)
       pause = by
       unplayed = undefined
       state.start(world)

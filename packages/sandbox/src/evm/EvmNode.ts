@@ -151,7 +151,7 @@ const findRefusal = (
   const { ledger } = chain
   const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
   if (isKnown) return Chain.refused("already known")
-  const unplayed = sent.to === null ? undefined : chain.refuseMessage(sent.to, sent.envelope.value)
+  const unplayed = sent.to === null ? undefined : chain.refuseMessage(sent.to, false)
   if (unplayed !== undefined) return Chain.refused(unplayed)
   const needed = intrinsicGas(sent)
   if (gas < needed) return Chain.refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
@@ -651,8 +651,11 @@ const maxSeconds = 5
 /** Number of callers whose executions run at the same time, in turns. */
 const maxRunning = 4
 
-/** Makes the EVMs of a chain with the given ID. The EVM library is loaded on first use. */
-export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
+/** Makes the EVMs of a chain with the given ID and precompiles of its own. The EVM library is loaded on first use. */
+export const makeMachine = Effect.fnUntraced(function*(
+  chainId: number,
+  precompiles: ReadonlyArray<Address> = []
+): Effect.fn.Return<WithMachine> {
   const inTurn = yield* CallerTurns.make(maxRunning)
   const library = yield* Effect.cached(Effect.promise(() => import("./EvmMachine.ts")))
   const idle: Array<Chain.Machine> = []
@@ -662,7 +665,7 @@ export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.
     const execution = Effect.acquireUseRelease(
       Effect.suspend(() => {
         const machine = idle.pop()
-        return machine === undefined ? Effect.promise(() => make(chainId)) : Effect.succeed(machine)
+        return machine === undefined ? Effect.promise(() => make(chainId, precompiles)) : Effect.succeed(machine)
       }),
       use,
       // the execution of an interrupted call ends only at its next pause

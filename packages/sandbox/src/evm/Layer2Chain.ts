@@ -156,7 +156,8 @@ export const at = (seed: Random.Seed, state: Layer2State, now: number): Chain.Ev
   dataFee: (hash) => BigInt(l1Fee({ seed, hash })),
   blockGas: Chain.gasLimit,
   transactionGas: () => Chain.gasLimit,
-  refuseMessage: () => undefined
+  refuseMessage: () => undefined,
+  precompile: undefined
 })
 
 /** A transaction to generate. Default: a plain transfer on an OP-stack chain. */

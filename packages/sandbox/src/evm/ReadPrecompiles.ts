@@ -107,6 +107,11 @@ const precompiles: ReadonlyMap<number, { readonly count: number; readonly read: 
   [0x10, { count: 1, read: ({ venue }, [user]) => [venue.accounts.has(toAddress(user))] }]
 ])
 
+/** The addresses of the precompiles. */
+export const addresses: ReadonlyArray<Address> = [...precompiles.keys()].map((last) =>
+  lowerCase(`0x${(0x800 + last).toString(16).padStart(40, "0")}`)
+)
+
 const word = 1n << 256n
 
 const encode = (words: Words): `0x${string}` =>

@@ -71,13 +71,15 @@ export interface EvmView {
   readonly venue: VenueState
   readonly now: number
   /** Returns the current trading state, which the precompiles read. */
-  readonly trading?: () => Venue
+  readonly trading: () => Venue
 }
 
-/** The read precompiles, which the sandbox does not support in contracts. A call of a precompile itself is served before. */
-const refuseMessage: RefuseMessage = (to) =>
-  ReadPrecompiles.address.test(to)
-    ? `the sandbox does not support the read precompile ${to}: see ${section}`
+const played: ReadonlySet<Address> = new Set(ReadPrecompiles.addresses)
+
+/** Refuses calls of read precompiles that the sandbox does not have, and of all in an earlier block. */
+const refuseMessage: RefuseMessage = (to, isPast) =>
+  ReadPrecompiles.address.test(to) && (isPast || !played.has(to))
+    ? `the sandbox does not support the read precompile ${to}${isPast ? " in an earlier block" : ""}: see ${section}`
     : undefined
 
 /** The section of the documentation that lists what the EVM does. */
@@ -93,7 +95,7 @@ const blockClock = ({ startedAt }: EvmState): BlockClock => ({
 })
 
 /** Returns the chain at the given time. The latest block is also the latest safe and the latest finalized block. */
-export const at = ({ evm, now, profile, seed, venue }: EvmView): EvmChain => {
+export const at = ({ evm, now, profile, seed, trading, venue }: EvmView): EvmChain => {
   const clock = blockClock(evm)
   const latest = latestAt(clock, now)
   return {
@@ -109,7 +111,8 @@ export const at = ({ evm, now, profile, seed, venue }: EvmView): EvmChain => {
     dataFee: () => 0n,
     blockGas: blockKinds.small.gas,
     transactionGas: (from) => blockKinds[accountOrNew(venue, from).usingBigBlocks ? "big" : "small"].gas,
-    refuseMessage
+    refuseMessage,
+    precompile: (to, data) => ReadPrecompiles.call({ trading: trading(), venue }, to, data) ?? "failed"
   }
 }
 
@@ -138,7 +141,7 @@ const decodeDirectCall = Schema.decodeUnknownOption(DirectCall)
 
 /** Serves a call of a precompile itself, in the latest block. Returns `undefined` for any other call. */
 const callPrecompile = ({ trading, venue }: EvmView, name: string, params: string): RpcAnswer | undefined => {
-  if (name !== "eth_call" || trading === undefined) return undefined
+  if (name !== "eth_call") return undefined
   const direct = decodeDirectCall(params)
   if (Option.isNone(direct)) return undefined
   const [{ data, to }] = direct.value

@@ -522,10 +522,11 @@ export const updateLeverage: Handler<"updateLeverage"> = (context, { asset: id, 
   const position = clearing.positions.get(asset.coin)
   if (position !== undefined && position.isCross !== isCross) return refuse(Words.leverageType)
   const before = account.leverage.get(asset.coin)
+  const { value } = Margin.leverageSetting(account, asset)
   const held = position?.leverage
   account.leverage.set(asset.coin, { isCross, value: leverage })
   if (position !== undefined) position.leverage = leverage
-  const isLower = leverage < (held ?? before?.value ?? asset.maxLeverage)
+  const isLower = leverage < (held ?? value)
   const restore = () => {
     if (before === undefined) account.leverage.delete(asset.coin)
     else account.leverage.set(asset.coin, before)

@@ -5,6 +5,7 @@
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { type ListedPerpetual, marginTables, type MarginTier, perpetuals } from "./ListedPerpetuals.ts"
@@ -171,8 +172,8 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || /^[@#]/u.test(coin) ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
-/** The maximum leverage of a perpetual whose row in `listed` does not name one. */
-const usualLeverage = 20
+/** The maximum leverage of a perpetual whose row in `listed` does not name one, and the most that an account has at first. */
+export const usualLeverage = 20
 
 /**
  * The listed coins. Each row contains the coin, asset, price, volatility, trades per minute, lots per trade, decimals
@@ -194,22 +195,22 @@ const listed: ReadonlyArray<
     (Pick<CandleMarket, "levelValue" | "marginMode" | "maxLeverage"> & { readonly table?: number })?
   ]
 > = [
-  ["BTC", "BTC", 68_000, 0.022, 250, 5_500, 5, 1, "2023-02-26", { levelValue: 700_000 }],
-  ["ETH", "ETH", 2_690, 0.03, 180, 10_900, 4, 2, "2023-02-26", { levelValue: 300_000 }],
+  ["BTC", "BTC", 68_000, 0.022, 250, 5_500, 5, 1, "2023-02-26", { levelValue: 700_000, table: 56 }],
+  ["ETH", "ETH", 2_690, 0.03, 180, 10_900, 4, 2, "2023-02-26", { levelValue: 300_000, table: 55 }],
   ["SOL", "SOL", 148, 0.038, 90, 1_550, 2, 4, "2023-06-01", { levelValue: 75_000, table: 54 }],
-  ["HYPE", "HYPE", 31, 0.05, 110, 8_150, 2, 4, "2024-12-05", { levelValue: 50_000 }],
-  ["kPEPE", "kPEPE", 0.0112, 0.055, 30, 51_600, 0, 6, "2023-05-12", { levelValue: 27_000 }],
+  ["HYPE", "HYPE", 31, 0.05, 110, 8_150, 2, 4, "2024-12-05", { levelValue: 50_000, table: 52 }],
+  ["kPEPE", "kPEPE", 0.0112, 0.055, 30, 51_600, 0, 6, "2023-05-12", { levelValue: 27_000, table: 52 }],
   ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
   ["@107", "HYPE", 31, 0.05, 40, 4_000, 2, 6, "2024-11-29", { levelValue: 50_000 }],
   ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 60, 2_490, 4, 2, "2025-10-13", { levelValue: 31_000 }],
   ["XRP", "XRP", 2.2, 0.04, 40, 1_180, 0, 6, "2023-06-20", { levelValue: 40_000, table: 53 }],
-  ["BNB", "BNB", 880, 0.03, 14, 1_690, 3, 3, "2023-06-01", { maxLeverage: 10, levelValue: 20_000, table: 51 }],
-  ["DOGE", "DOGE", 0.19, 0.045, 16, 9_100, 0, 6, "2023-06-01", { maxLeverage: 10, levelValue: 20_000, table: 52 }],
-  ["SUI", "SUI", 2.1, 0.05, 14, 8_280, 1, 5, "2023-05-03", { maxLeverage: 10, levelValue: 20_000, table: 52 }],
-  ["AVAX", "AVAX", 20, 0.045, 10, 6_900, 2, 4, "2023-05-01", { maxLeverage: 10, levelValue: 20_000, table: 52 }],
-  ["LINK", "LINK", 14, 0.042, 16, 1_550, 1, 5, "2023-06-01", { maxLeverage: 10, levelValue: 20_000, table: 52 }],
-  ["AAVE", "AAVE", 180, 0.045, 12, 1_285, 2, 4, "2023-09-01", { maxLeverage: 10, levelValue: 20_000, table: 52 }],
-  ["ARB", "ARB", 0.25, 0.05, 8, 45_100, 1, 5, "2023-05-01", { maxLeverage: 10, levelValue: 20_000, table: 51 }],
+  ["BNB", "BNB", 880, 0.03, 14, 1_690, 3, 3, "2023-06-01", { levelValue: 20_000, table: 51 }],
+  ["DOGE", "DOGE", 0.19, 0.045, 16, 9_100, 0, 6, "2023-06-01", { levelValue: 20_000, table: 52 }],
+  ["SUI", "SUI", 2.1, 0.05, 14, 8_280, 1, 5, "2023-05-03", { levelValue: 20_000, table: 52 }],
+  ["AVAX", "AVAX", 20, 0.045, 10, 6_900, 2, 4, "2023-05-01", { levelValue: 20_000, table: 52 }],
+  ["LINK", "LINK", 14, 0.042, 16, 1_550, 1, 5, "2023-06-01", { levelValue: 20_000, table: 52 }],
+  ["AAVE", "AAVE", 180, 0.045, 12, 1_285, 2, 4, "2023-09-01", { levelValue: 20_000, table: 52 }],
+  ["ARB", "ARB", 0.25, 0.05, 8, 45_100, 1, 5, "2023-05-01", { levelValue: 20_000, table: 51 }],
   ["ANIME", "ANIME", 0.028, 0.08, 4, 3_100, 0, 6, "2025-01-23", { maxLeverage: 3, marginMode: "strictIsolated" }],
   ["xyz:GOLD", "GOLD", 4_200, 0.01, 5, 1_500, 4, 2, "2025-11-10"],
   ["flx:TSLA", "TSLA", 430, 0.03, 4, 3_000, 3, 3, "2025-11-20"],
@@ -231,10 +232,11 @@ const builderTerms = {
   openInterestCap: 100_000_000
 } as const
 
-/** Returns the margin table with a number; nothing if the venue has no such table with several tiers. */
-const tieredMargin = (id = 0): Pick<CandleMarket, "marginTable"> => {
+/** Returns the margin table with a number, and its maximum leverage; nothing if the venue has no such table with several tiers. */
+const tieredMargin = (id = 0): Pick<CandleMarket, "marginTable" | "maxLeverage"> => {
   const table = marginTables.get(id)
-  return table === undefined ? {} : { marginTable: { id, tiers: table.tiers } }
+  const [first] = table?.tiers ?? []
+  return first === undefined ? {} : { marginTable: { id, tiers: table?.tiers ?? [] }, maxLeverage: first.maxLeverage }
 }
 
 const makeMarket = (
@@ -262,7 +264,6 @@ const day = 86_400_000
 const listedMarket = (
   { coin, dayValue, interestValue, isStrictIsolated, marginTable, price, sizeDecimals }: ListedPerpetual
 ): CandleMarket => {
-  const table = marginTables.get(marginTable)
   // more trades, and larger ones, in a coin with a larger volume
   const tradeRate = Math.max(0.5, (dayValue / 1e6) ** 0.6)
   return {
@@ -276,16 +277,29 @@ const listedMarket = (
     sizeDecimals,
     priceDecimals: 6 - sizeDecimals,
     listedAt: midnight("2025-01-06"),
-    maxLeverage: table?.tiers[0]?.maxLeverage ?? marginTable,
+    maxLeverage: marginTable,
     interestValue,
     premium: 0.0015,
     ...tieredMargin(marginTable),
-    ...(isStrictIsolated ? { marginMode: "strictIsolated" } : {})
+    ...(isStrictIsolated ? { marginMode: "strictIsolated" } : {}),
+    ...(dayValue === 0 ? { delistedAt: midnight("2025-06-01") } : {})
   }
 }
 
+/** Returns the initial coins: the perpetuals in the venue's order, and then the others. */
+const initialMarkets = (): ReadonlyArray<CandleMarket> => {
+  const described = listed.map(makeMarket)
+  const named = new Set(perpetuals)
+  return [
+    ...perpetuals.flatMap((each) =>
+      Predicate.isString(each) ? described.filter(({ coin }) => coin === each) : [listedMarket(each)]
+    ),
+    ...described.filter(({ coin }) => !named.has(coin))
+  ]
+}
+
 /** The initial coins of a sandbox. */
-export const markets: ReadonlyArray<CandleMarket> = [...listed.map(makeMarket), ...perpetuals.map(listedMarket)]
+export const markets: ReadonlyArray<CandleMarket> = initialMarkets()
 
 /**
  * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of

@@ -231,11 +231,15 @@ export const perpetualByCoin = (venue: Venue, coin: string): Assets.Perpetual | 
 export type Mark = (asset: Assets.Perpetual) => bigint
 
 /**
- * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
- * allows it.
+ * Returns the leverage of an account in a perpetual. Default: 20, or the maximum leverage if that is lower, with cross
+ * margin if the perpetual allows it.
  */
 export const leverageSetting = (account: TradingAccount, asset: Assets.Perpetual) =>
-  account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
+  account.leverage.get(asset.coin) ?? {
+    isCross: asset.market.marginMode === undefined,
+    // recorded accounts show 20 for coins whose maximum is higher
+    value: Math.min(Assets.usualLeverage, asset.maxLeverage)
+  }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark

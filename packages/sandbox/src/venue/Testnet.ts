@@ -17,11 +17,15 @@ const tokenIds: ReadonlyMap<number, string> = new Map([
 /** The names of the testnet's first tokens after USDC and PURR. */
 const tokenNames = ["TEST", "JPL ", "BREAD", "P", "KOGU", "TestPascal1", "KORILA"]
 
+/** The index of KORILA, and the pair that trades it there. */
+const korila = { token: 8, pair: "@8", szDecimals: 1, weiDecimals: 1 }
+
 const renameToken = (token: SpotToken, index: number): SpotToken => ({
   ...token,
   index,
   name: tokenNames[index - 2] ?? token.name,
-  tokenId: tokenIds.get(index) ?? token.tokenId
+  tokenId: tokenIds.get(index) ?? token.tokenId,
+  ...(index === korila.token ? { szDecimals: korila.szDecimals, weiDecimals: korila.weiDecimals } : {})
 })
 
 /** Makes the token of an index that mainnet's list does not have, or has for HYPE or USDH. */
@@ -46,7 +50,8 @@ const renamePairs = ({ tokens, universe }: SpotMeta): SpotMeta => {
       return token === undefined ? fillToken(index) : renameToken(token, index)
     }),
     universe: universe.flatMap((pair) => {
-      const [base, quote] = pair.tokens
+      const [listedBase, quote] = pair.tokens
+      const base = pair.name === korila.pair ? korila.token : listedBase
       if (base === usdh) return []
       const toTestnet = (token: number) => token === hype ? testnetHype.token : token
       const tokens: readonly [number, number] = [toTestnet(base), toTestnet(quote)]
@@ -60,8 +65,11 @@ const renamePairs = ({ tokens, universe }: SpotMeta): SpotMeta => {
 /** The first perpetuals of the testnet, whose asset numbers are those positions. */
 const firstPerpetuals = ["SOL", "APT", "ATOM", "BTC", "ETH"]
 
-/** Prices of perpetuals that mainnet's list does not have. */
-const prices: ReadonlyMap<string, number> = new Map([["APT", 3.1], ["ATOM", 2.9]])
+/**
+ * Prices that differ from mainnet's. The venue's Python examples for testnet place orders that should rest, at half of
+ * these prices.
+ */
+const prices: ReadonlyMap<string, number> = new Map([["PURR/USDC", 1], [korila.pair, 24], ["OP", 2.4], ["test:ABC", 2]])
 
 /** The testnet's names of coins that have others on mainnet. The coins of a dex without a name do not exist there. */
 const renameCoin = (coin: string): string | undefined => {
@@ -75,13 +83,12 @@ export const toTestnet = ({ markets, spotMeta }: InfoState): InfoState => {
   const renamed = new Map<string, CandleMarket>()
   for (const [coin, market] of markets) {
     const name = renameCoin(coin)
-    if (name !== undefined) renamed.set(name, { ...market, coin: name })
+    if (name === undefined) continue
+    const price = prices.get(name)
+    renamed.set(name, { ...market, coin: name, ...(price === undefined ? {} : { asset: name, price }) })
   }
-  const model = markets.get("LINK")
   const first = firstPerpetuals.flatMap((coin) => {
-    const price = prices.get(coin)
-    const market = renamed.get(coin) ??
-      (model === undefined || price === undefined ? undefined : { ...model, coin, asset: coin, price })
+    const market = renamed.get(coin)
     return market === undefined ? [] : [[coin, market] as const]
   })
   return { spotMeta: renamePairs(spotMeta), markets: new Map([...first, ...renamed]) }
