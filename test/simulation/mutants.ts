@@ -191,14 +191,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a resumed stream begins at the newest event instead of the caller's last",
-    file: "packages/trading/src/streams/ResumableSeat.ts",
+    file: "packages/trading/src/streams/ResumableSubscriber.ts",
     from: "for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })",
     to: "for (const entry of log.after(log.head.seq, user, topic.name)) backlog.push({ entry, topic })",
     scenario: "streams"
   },
   {
     name: "a resumed stream repeats the caller's last event",
-    file: "packages/trading/src/streams/ResumableSeat.ts",
+    file: "packages/trading/src/streams/ResumableSubscriber.ts",
     from: "for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })",
     to: "for (const entry of log.after(resumed.seq - 1, user, topic.name)) backlog.push({ entry, topic })",
     scenario: "streams"
@@ -220,7 +220,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a gap is not reported when a position is older than the log",
-    file: "packages/trading/src/streams/ResumableSeat.ts",
+    file: "packages/trading/src/streams/ResumableSubscriber.ts",
     from: "if (resumed !== undefined && (since === undefined || resumed.seq < since)) withdraw()",
     to: "",
     scenario: "streams"

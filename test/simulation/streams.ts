@@ -14,7 +14,7 @@ import { Info } from "@trigate/trading/Info"
 import * as Streams from "@trigate/trading/streams/Streams"
 import * as StreamsMemory from "@trigate/trading/streams/StreamsMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
+import * as ResumableSubscriber from "@trigate/trading/unstable/streams/ResumableSubscriber"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -381,7 +381,7 @@ export const make = (): Scenario<Fault> => ({
           const fiber = replica.node.start(
             Effect.gen(function*() {
               if (from !== undefined) yield* shared.events.catchUp(from)
-              const seat = ResumableSeat.join(shared, name, {
+              const joined = ResumableSubscriber.join(shared, name, {
                 subscribed: () => send(`{"channel":"subscriptionResponse"}`),
                 flush: () => {},
                 deliver: ({ text }, position) =>
@@ -389,10 +389,10 @@ export const make = (): Scenario<Fault> => ({
                 refused: () => void after(5, close),
                 resumed: (resumption) => send(`{"channel":"resume","data":${Subscription.printResumption(resumption)}}`)
               }, { from })
-              yield* Effect.addFinalizer(() => Effect.sync(() => seat.leave()))
+              yield* Effect.addFinalizer(() => Effect.sync(() => joined.leave()))
               for (const name of names) {
                 const read = Subscriptions.read({ type: name, user })
-                if (Result.isSuccess(read)) seat.subscribe(shared.topicOf(read.success))
+                if (Result.isSuccess(read)) joined.subscribe(shared.topicOf(read.success))
               }
               send(`{"channel":"pong"}`)
               return yield* Effect.never

@@ -18,8 +18,8 @@ describe("sandbox-actions", () => {
         assert.isTrue(isActionType(type))
         if (!isActionType(type)) return
         const text = yield* body(type, now)
-        const { answer, warnings } = yield* exchange.relay({ body: Utf8.encode(text), surface: "gateway" })
-        assert.strictEqual(answer.text, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+        const { response, warnings } = yield* exchange.relay({ body: Utf8.encode(text), surface: "gateway" })
+        assert.strictEqual(response.text, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
         assert.deepStrictEqual(warnings, [])
         if (type === "evmUserModify") {
           const evm = yield* TradingEvm

@@ -73,14 +73,14 @@ describe("a treasury over memory layers", () => {
   it.effect("sends the identical bytes again when an outcome is unknown, and knows then", () =>
     Effect.gen(function*() {
       yield* priceIs("21")
-      const { answer } = yield* ExchangeMemory.ExchangeState
+      const { response } = yield* ExchangeMemory.ExchangeState
       const treasury = yield* Treasury.Treasury
-      yield* Ref.set(answer, Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "…" })))
+      yield* Ref.set(response, Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "…" })))
       const staking = yield* Effect.forkChild(treasury.stake(order))
       yield* TestClock.adjust("4999 millis")
       assert.deepStrictEqual(yield* sent, [delegation])
       const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce ${now}"}`
-      yield* Ref.set(answer, Effect.succeed(UpstreamResponse.json("trading-api", 200, duplicate)))
+      yield* Ref.set(response, Effect.succeed(UpstreamResponse.json("trading-api", 200, duplicate)))
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* Fiber.join(staking), "staked")
       assert.deepStrictEqual(yield* sent, [delegation, delegation])

@@ -189,7 +189,7 @@ export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R
   )
 
 /** Makes calls to the gateway that `--gateway` names. */
-export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
+export const send = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
 
 /** Adds the options `--gateway` and `--json`, and an HTTP client, to a command. */
 export const options = flow(Command.withGlobalFlags([Gateway, AsJson]), Command.provide(FetchHttpClient.layer))

@@ -352,7 +352,7 @@ export const findUnguarded = Effect.fnUntraced(function*({ account, network, sig
   const nonce = yield* Clock.currentTimeMillis
   const { outer } = yield* Effect.fromResult(requestSignable(profileFor(network), { action: probe, nonce }))
   const body = { action: probe, nonce, signature: yield* signer.sign(outer) }
-  const { policyViolation } = yield* GatewayAccess.ask(Exchange.inspect(body))
+  const { policyViolation } = yield* GatewayAccess.send(Exchange.inspect(body))
   if (policyViolation === undefined) return `No policy of the gateway applies to the account ${account}`
   const { message, policy, rule } = policyViolation
   return policy === undefined && rule !== "halt" ? message : undefined
@@ -368,7 +368,7 @@ const changePercent = (mark: string, before: string): number | null =>
 const queryMarkets = Effect.fnUntraced(function*(
   { coins, count = 50, dex = "" }: Tool.Parameters<typeof Markets>
 ) {
-  const [{ universe }, contexts] = yield* GatewayAccess.ask(Info.metaAndAssetCtxs(SignedSending.inDex(dex)))
+  const [{ universe }, contexts] = yield* GatewayAccess.send(Info.metaAndAssetCtxs(SignedSending.inDex(dex)))
   const found = universe.flatMap(({ isDelisted, maxLeverage, name, szDecimals }, at) => {
     const context = contexts[at]
     if (context === undefined || isDelisted === true || coins?.includes(name) === false) return []
@@ -393,7 +393,7 @@ const queryCandles = Effect.fnUntraced(function*(
 ) {
   const endTime = before ?? (yield* Clock.currentTimeMillis)
   const startTime = Math.max(0, openTime(interval, barAt(interval, endTime) - count + 1))
-  const { candles } = yield* GatewayAccess.ask(Info.candleSnapshot({ coin, interval, startTime, endTime }))
+  const { candles } = yield* GatewayAccess.send(Info.candleSnapshot({ coin, interval, startTime, endTime }))
   return {
     candles: candles.slice(-count).map(({ c, h, l, o, t, v }) => ({
       open_time: formatTime(t),
@@ -408,7 +408,7 @@ const queryCandles = Effect.fnUntraced(function*(
 
 const queryAccount = Effect.fnUntraced(function*(user: Address) {
   const covered = yield* SignedSending.dexes(Option.none())
-  const { dexes, spot } = yield* GatewayAccess.ask(
+  const { dexes, spot } = yield* GatewayAccess.send(
     Effect.all({ dexes: queryDexes(user, covered), spot: Info.spotClearinghouseState({ user }) }, { concurrency: 2 })
   )
   const positions = dexes.flatMap(({ perpetuals }) => perpetuals.assetPositions)
@@ -450,7 +450,7 @@ const queryAccount = Effect.fnUntraced(function*(user: Address) {
 })
 
 const queryFills = Effect.fnUntraced(function*(user: Address, { count = 50 }: Tool.Parameters<typeof Fills>) {
-  const fills = yield* GatewayAccess.ask(Info.userFills({ user }))
+  const fills = yield* GatewayAccess.send(Info.userFills({ user }))
   return {
     fills: fills.slice(0, count).map(({ closedPnl, coin, dir, fee, feeToken, oid, px, side, sz, time }) => ({
       time: formatTime(time),
@@ -479,7 +479,7 @@ const queryOutcome = Effect.fnUntraced(function*(
   if (reference === undefined) {
     return yield* fault("Name the cloid of the order, or the nonce and the signer of the action")
   }
-  const record = yield* GatewayAccess.ask(Exchange.outcome(reference, { wait: Duration.seconds(waitSeconds) }))
+  const record = yield* GatewayAccess.send(Exchange.outcome(reference, { wait: Duration.seconds(waitSeconds) }))
   return {
     state: record.state,
     nonce: record.nonce,
@@ -488,7 +488,7 @@ const queryOutcome = Effect.fnUntraced(function*(
 })
 
 const inspect = Effect.fnUntraced(function*({ body, expectedSigner }: Tool.Parameters<typeof Inspect>) {
-  const seen = yield* GatewayAccess.ask(Exchange.inspect(new TextEncoder().encode(body), expectedSigner))
+  const seen = yield* GatewayAccess.send(Exchange.inspect(new TextEncoder().encode(body), expectedSigner))
   const { actionType, corrected, diagnosis, nonce, outer, policyViolation, warnings } = seen
   return {
     actionType,
@@ -564,7 +564,7 @@ const placeOrder = Effect.fnUntraced(function*(
     // a person is not asked about an order that the policies refuse; this body has expired, so the venue would refuse it
     const expired = { ...order, body: (nonce: number) => order.body(nonce, nonce - 1) }
     const { body } = yield* ActionCommands.sign(expired, trading.signer, trading.network)
-    const { policyViolation } = yield* GatewayAccess.ask(Exchange.inspect(body))
+    const { policyViolation } = yield* GatewayAccess.send(Exchange.inspect(body))
     if (policyViolation !== undefined) return yield* policyViolation
     yield* requireApproval(order.does, notional, trading)
   }

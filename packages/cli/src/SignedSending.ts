@@ -249,7 +249,7 @@ export const dexFlag = (otherwise: string) =>
  * name of the venue's own is empty. Fails with `UnknownAsset` for a dex that the venue does not list.
  */
 export const dexes = Effect.fnUntraced(function*(dex: Option.Option<string>) {
-  const listed = (yield* GatewayAccess.ask(Info.perpDexs())).flatMap((each) => each?.name ?? [])
+  const listed = (yield* GatewayAccess.send(Info.perpDexs())).flatMap((each) => each?.name ?? [])
   if (Option.isNone(dex)) return ["", ...listed]
   if (listed.includes(dex.value)) return [dex.value]
   const meant = closestWord(dex.value, listed)
@@ -262,7 +262,7 @@ export const inDex = (dex: string): { readonly dex?: string } => dex === "" ? {}
 
 /** Returns the account for which a key signs: the key's own account, or the master account of an API wallet. */
 export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
-  const { data, role } = yield* GatewayAccess.ask(Info.userRole({ user: signer }))
+  const { data, role } = yield* GatewayAccess.send(Info.userRole({ user: signer }))
   return role === "agent" ? data?.user ?? signer : signer
 })
 

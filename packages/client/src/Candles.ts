@@ -18,7 +18,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type Connection, label } from "./Connection.ts"
-import { ask, unreachable } from "./internal/Served.ts"
+import { sendRequest, unreachable } from "./internal/Served.ts"
 
 export type { CandleSeries }
 
@@ -36,7 +36,7 @@ const toFailure = <E>(read: (response: UpstreamResponse) => Option.Option<E>, re
 
 const page = Effect.fnUntraced(function*(after: string | undefined) {
   const query = after === undefined ? "" : `?after=${encodeURIComponent(after)}`
-  const answer = yield* ask(({ own }) => own.get(`${Paths.candles}${query}`))
+  const answer = yield* sendRequest(({ own }) => own.get(`${Paths.candles}${query}`))
   return yield* answer.status === 200
     ? readSeries(answer.upstream, answer.json)
     : Effect.fail(toFailure(readProblem, answer))
@@ -129,9 +129,10 @@ export const file = (
   format: CandleFormat
 ): Stream.Stream<Uint8Array, CandlesFailure | UnknownAsset, Connection> =>
   Stream.unwrap(
-    Effect.map(ask(({ own }) => own.open(filePath(request, format))), ({ refusal, stream }) =>
+    Effect.map(sendRequest(({ own }) => own.open(filePath(request, format))), ({ refusal, stream }) =>
       refusal === undefined
-        ? Stream.mapError(stream, (error) => wrapReason(unreachable(error)))
+        ? Stream.mapError(stream, (error) =>
+          wrapReason(unreachable(error)))
         : Stream.fail(wrapReason(toFailure(readFileProblem, refusal))))
   )
 

@@ -77,7 +77,7 @@ type SocketFailure = StreamLost | UpstreamMalformed
 
 /** A JSON-RPC WebSocket of a gateway. */
 interface RpcSocket {
-  readonly ask: EvmProtocol.Ask<SocketFailure>
+  readonly send: EvmProtocol.Send<SocketFailure>
   /** The notifications of the subscription on this socket. */
   readonly notifications: Stream.Stream<unknown, StreamLost>
 }
@@ -86,7 +86,7 @@ const connect = Effect.fnUntraced(
   function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
     const { texts, write } = yield* GatewaySocket.open(construct, options, path)
     const notifications = yield* Queue.unbounded<unknown, StreamLost>()
-    const calls = new Map<number, Deferred.Deferred<EvmProtocol.RpcAnswer, SocketFailure>>()
+    const calls = new Map<number, Deferred.Deferred<EvmProtocol.RpcResponse, SocketFailure>>()
     let ids = 0
     const receive = (text: string): void => {
       const json = Json.of(text)
@@ -94,7 +94,7 @@ const connect = Effect.fnUntraced(
       if (!Predicate.isNumber(id)) return void Queue.offerUnsafe(notifications, json.valueOrUndefined)
       const call = calls.get(id)
       calls.delete(id)
-      if (call !== undefined) Deferred.doneUnsafe(call, Effect.fromResult(EvmProtocol.readAnswer(label, json, id)))
+      if (call !== undefined) Deferred.doneUnsafe(call, Effect.fromResult(EvmProtocol.readResponse(label, json, id)))
     }
     yield* Stream.runForEach(texts, (text) => Effect.sync(() => receive(text))).pipe(
       Effect.catch((error) =>
@@ -106,9 +106,9 @@ const connect = Effect.fnUntraced(
       Effect.forkScoped
     )
     const socket: RpcSocket = {
-      ask: Effect.fnUntraced(function*(call) {
+      send: Effect.fnUntraced(function*(call) {
         const id = ++ids
-        const answer = Deferred.makeUnsafe<EvmProtocol.RpcAnswer, SocketFailure>()
+        const answer = Deferred.makeUnsafe<EvmProtocol.RpcResponse, SocketFailure>()
         calls.set(id, answer)
         yield* write(EvmProtocol.body(id, call))
         return yield* Deferred.await(answer)
@@ -150,8 +150,8 @@ const streamsAt = (
         const socket = yield* connect(construct, options, path)
         // makes a call before the first subscription, so that a stream that cannot begin fails with the errors of an
         // ordinary call
-        if (!hasBegun) yield* blockNumber(nodeLabels[serving.chain], socket.ask)()
-        yield* subscribe(nodeLabels[serving.chain], socket.ask)([declaration.name, begin()])
+        if (!hasBegun) yield* blockNumber(nodeLabels[serving.chain], socket.send)()
+        yield* subscribe(nodeLabels[serving.chain], socket.send)([declaration.name, begin()])
         hasBegun = true
         const received = socket.notifications.pipe(
           Stream.mapEffect(read),
@@ -174,9 +174,9 @@ const streamsAt = (
     logs: stream(EvmStreams_.logs, resumeLogs, Effect.succeed),
     receipt: (transaction) =>
       EvmStreams_.firstReceipt(
-        stream(EvmStreams_.blocks, resumeBlocks, (_, { ask }) =>
+        stream(EvmStreams_.blocks, resumeBlocks, (_, { send }) =>
           EvmStreams_.pollReceipt(
-            Effect.mapError(getReceipt(nodeLabels[serving.chain], ask)(transaction), wrapReason)
+            Effect.mapError(getReceipt(nodeLabels[serving.chain], send)(transaction), wrapReason)
           ))()
       )
   }

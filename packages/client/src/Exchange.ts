@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
-import { ask, broken, ownReader, postOwn } from "./internal/Served.ts"
+import { broken, ownReader, postOwn, sendRequest } from "./internal/Served.ts"
 
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
@@ -176,7 +176,7 @@ export const outcome: (
   options?: { readonly wait?: Duration.Input }
 ) => Effect.Effect<ActionRecord, CallFailure | ActionNotFound, Connection> = Effect.fn("GatewayClient.outcome")(
   function*(reference, { wait = 0 } = {}) {
-    const answer = yield* ask(({ own }) => own.get(actionPath(reference, wait)))
+    const answer = yield* sendRequest(({ own }) => own.get(actionPath(reference, wait)))
     if (answer.status === 200) return yield* readRecord(answer.upstream, answer.json)
     return yield* Option.getOrElse(outcomeProblem(answer), () => Operation.servedResponseFailure(answer))
   },
@@ -225,7 +225,7 @@ export const inspect: (
   function*(signed, expectedSigner) {
     const body = yield* (signed instanceof Uint8Array ? readText(signed) : write(signed))
     const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
-    return yield* readInspection(yield* ask(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
+    return yield* readInspection(yield* sendRequest(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
   },
   Effect.mapError(wrapReason)
 )

@@ -5,7 +5,7 @@ import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayErro
 import * as Protocol from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
-import { ask, readOwn } from "./internal/Served.ts"
+import { readOwn, sendRequest } from "./internal/Served.ts"
 
 /**
  * Returns whether the gateway accepts traffic, and the mode of each chain (live, sandbox or not configured). Also
@@ -48,7 +48,7 @@ export const ready = readOwn("ready", () => Paths.ready, Readiness)
  */
 export const metrics: () => Effect.Effect<string, CallFailure, Connection> = Effect.fn("GatewayClient.metrics")(
   function*() {
-    const answer = yield* ask(({ own }) => own.get(Paths.metrics))
+    const answer = yield* sendRequest(({ own }) => own.get(Paths.metrics))
     return answer.status === 200 ? answer.text : yield* wrapReason(Protocol.servedResponseFailure(answer))
   }
 )

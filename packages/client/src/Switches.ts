@@ -7,7 +7,7 @@ import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayErro
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReader, postOwn, readOwn } from "./internal/Served.ts"
+import { ownReader, postOwn, readOwn, sendRequest } from "./internal/Served.ts"
 
 const readState = ownReader(SwitchState)
 
@@ -64,7 +64,7 @@ export const arm: (
     )
     const body = `{"after":${stringify(after)},"presence":${presence},"actions":[${texts.join(",")}]}`
     const path = Paths.armSwitch.replace(":name", encodeURIComponent(name))
-    return yield* readState(yield* ask(({ own }) => own.post(path, body)))
+    return yield* readState(yield* sendRequest(({ own }) => own.post(path, body)))
   },
   Effect.mapError(wrapReason)
 )

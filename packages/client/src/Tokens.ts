@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
 import * as EventStream from "./internal/EventStream.ts"
-import { ask, served } from "./internal/Served.ts"
+import { sendRequest, served } from "./internal/Served.ts"
 
 interface At {
   /** An address in any form; its checksum is verified. */
@@ -53,7 +53,7 @@ export const getTokenData: (
 )(function*(params) {
   const request = yield* checkTokenData(Json.write(params))
   const query = new URLSearchParams({ address: params.address })
-  return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
+  return yield* readTokenData(request, yield* sendRequest(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
 }, Effect.mapError(wrapReason))
 
 /**
@@ -69,8 +69,8 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
     const json = Json.write(params)
     const request = yield* check(json)
     const body = JsonRpc.requestText(1, operation.name, json.text)
-    const answer = yield* ask(({ chains }) => chains.post(Paths.tokenRpc, body))
-    return yield* read(request, nodeLabels.tokens, yield* TokenProtocol.readAnswer(answer))
+    const answer = yield* sendRequest(({ chains }) => chains.post(Paths.tokenRpc, body))
+    return yield* read(request, nodeLabels.tokens, yield* TokenProtocol.readResponse(answer))
   }, Effect.mapError(wrapReason))
 }
 

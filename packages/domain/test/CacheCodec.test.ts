@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import type { CacheCodec } from "@trigate/domain/operations/Operation"
@@ -45,7 +45,7 @@ describe("CacheCodec", () => {
       _tag: "Result",
       result: Encoding.of("{\"n\":123456789012345678901234567890}")
     })
-    const error = (code: number): RpcAnswer => ({
+    const error = (code: number): RpcResponse => ({
       _tag: "Error",
       code,
       message: "x",

@@ -99,7 +99,7 @@ describe("readCall", () => {
   )
 })
 
-const readAnswer = (text: string) => Effect.succeed(EvmProtocol.readAnswer("layer2", json(text), 7))
+const readAnswer = (text: string) => Effect.succeed(EvmProtocol.readResponse("layer2", json(text), 7))
 
 describe("readAnswer", () => {
   it.effect.each(
@@ -202,7 +202,7 @@ describe("readAnswer", () => {
     ] as const
   )("%s is malformed: %s", ([text, issue]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Effect.fromResult(EvmProtocol.readAnswer("layer2", json(text), 7)))
+      const error = yield* Effect.flip(Effect.fromResult(EvmProtocol.readResponse("layer2", json(text), 7)))
       assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
     }))
 })
@@ -218,20 +218,20 @@ describe("answerOf", () => {
     "an error object counts with HTTP %i",
     (status) =>
       Effect.gen(function*() {
-        const answer = yield* EvmProtocol.parseAnswer(Operation.json("layer2", status, busy), 7)
+        const answer = yield* EvmProtocol.parseResponse(Operation.json("layer2", status, busy), 7)
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, "busy")
       })
   )
 
   it.effect("HTTP 200 without an envelope is malformed", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(EvmProtocol.parseAnswer(Operation.json("layer2", 200, "{}"), 7))
+      const error = yield* Effect.flip(EvmProtocol.parseResponse(Operation.json("layer2", 200, "{}"), 7))
       assert.strictEqual(error._tag, "UpstreamMalformed")
     }))
 
   it.effect("without an envelope the status says what happened", () =>
     Effect.gen(function*() {
-      const wrongId = yield* Effect.flip(EvmProtocol.parseAnswer(Operation.json("layer2", 503, busy), 8))
+      const wrongId = yield* Effect.flip(EvmProtocol.parseResponse(Operation.json("layer2", 503, busy), 8))
       assert.strictEqual(wrongId._tag, "UpstreamUnavailable")
       assert.strictEqual(wrongId.detail, `layer2 responded with HTTP 503: ${busy}`)
     }))
@@ -239,7 +239,7 @@ describe("answerOf", () => {
   it.effect("HTTP 429 is a reached rate limit whatever the body says", () =>
     Effect.gen(function*() {
       const answer = Operation.json("layer2", 429, busy).with({ retryAfter: 7 })
-      const error = yield* Effect.flip(EvmProtocol.parseAnswer(answer, 7))
+      const error = yield* Effect.flip(EvmProtocol.parseResponse(answer, 7))
       assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
     }))
 
@@ -247,11 +247,11 @@ describe("answerOf", () => {
     Effect.gen(function*() {
       const quota = Json.stringify(Schema.encodeSync(GatewayError)(samples.QuotaExceeded))
       assert.deepStrictEqual<GatewayError>(
-        yield* Effect.flip(EvmProtocol.parseAnswer(problem(429, quota), 7)),
+        yield* Effect.flip(EvmProtocol.parseResponse(problem(429, quota), 7)),
         samples.QuotaExceeded
       )
       const foreign = Json.stringify(Schema.encodeSync(GatewayError)(samples.NonceMismatch))
-      const error = yield* Effect.flip(EvmProtocol.parseAnswer(problem(503, foreign), 7))
+      const error = yield* Effect.flip(EvmProtocol.parseResponse(problem(503, foreign), 7))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 })
@@ -271,7 +271,7 @@ const operation = Operation.read({
 const reader = EvmProtocol.makeReader(operation)
 const readerOfAll = EvmProtocol.makeReader({ ...operation, failures: gatewayErrors })
 
-const errorAnswer = (code: number, message: string, error: string): EvmProtocol.RpcAnswer => ({
+const errorAnswer = (code: number, message: string, error: string): EvmProtocol.RpcResponse => ({
   _tag: "Error",
   code,
   message,
@@ -342,7 +342,7 @@ describe("readerOf", () => {
     (error) =>
       Effect.gen(function*() {
         const text = EvmProtocol.errorText("7", EvmProtocol.errorObject(error))
-        const answer = yield* Effect.fromResult(EvmProtocol.readAnswer("layer2", json(text), 7))
+        const answer = yield* Effect.fromResult(EvmProtocol.readResponse("layer2", json(text), 7))
         assert.strictEqual(answer._tag === "Error" ? answer.code : undefined, rpcCodes[error._tag])
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, error.message)
         const again = yield* Effect.flip(readerOfAll("layer2", answer))
@@ -471,7 +471,7 @@ describe("usualCall", () => {
 
 describe("an answer as nodes usually write it", () => {
   const read = (text: string) => {
-    const answer = Result.getOrUndefined(EvmProtocol.readAnswer("layer2", json(text), 7))
+    const answer = Result.getOrUndefined(EvmProtocol.readResponse("layer2", json(text), 7))
     return answer?._tag === "Result" ? [answer.result.text, answer.result.valueOrUndefined] : answer?._tag
   }
   // a space in front leaves it to the parser

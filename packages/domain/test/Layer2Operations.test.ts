@@ -57,7 +57,7 @@ describe("eth_getTransactionReceipt", () => {
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)
       const answer = yield* Effect.fromResult(
-        EvmProtocol.readAnswer("layer2", Json.of(JSON.stringify(recorded.body)), 1)
+        EvmProtocol.readResponse("layer2", Json.of(JSON.stringify(recorded.body)), 1)
       )
       const receipt = yield* read("layer2", answer)
       assert.strictEqual(receipt?.status, "success")

@@ -8,7 +8,7 @@ import type { LogRefusal } from "@trigate/domain/unstable/evm/EvmErrors"
 
 const asked = { blocks: 5000, alternatives: 1500 }
 
-const gatewayError = (error: QuotaExceeded | LogRangeTooWide): EvmProtocol.RpcAnswer => ({
+const gatewayError = (error: QuotaExceeded | LogRangeTooWide): EvmProtocol.RpcResponse => ({
   _tag: "Error",
   code: -32005,
   message: error.message,

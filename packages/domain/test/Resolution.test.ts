@@ -61,7 +61,7 @@ it.effect("accepted just now, with the entries that `submit` returns", () =>
   Effect.gen(function*() {
     const answer = venue(`{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":7}}]}}}`)
     const resolution = yield* Resolution.ofOutcome(readOutcome(answer), unresolved)
-    assert.deepStrictEqual(resolution, { _tag: "Accepted", answer: yield* readOutcome(answer) })
+    assert.deepStrictEqual(resolution, { _tag: "Accepted", result: yield* readOutcome(answer) })
   }))
 
 const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"

@@ -18,7 +18,7 @@ const address = TonAddress.make("EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sD
 const { getTokenData, packAddress, unpackAddress } = TokenOperations.tokenRpcOperations
 
 const answer = (status: number, body: string, retryAfter?: number) =>
-  TokenRpc.readAnswer(UpstreamResponse.json(upstream, status, body).with({ retryAfter }))
+  TokenRpc.readResponse(UpstreamResponse.json(upstream, status, body).with({ retryAfter }))
 
 /** The typed error that a body ends in when `getTokenData` was asked. */
 const failure = (status: number, body: string) =>

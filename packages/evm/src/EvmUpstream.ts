@@ -59,17 +59,17 @@ export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
 const longest = 100
 
 /** Makes attempts to read from upstream addresses until one succeeds. */
-export type Ask = Attempts["ask"]
+export type Send = Attempts["send"]
 
 /** Sends JSON-RPC reads to an upstream's addresses, each read alone or in a batch. */
 export type BatchedRead = (
   call: EvmProtocol.CheckedRead,
   targets: AttemptedRead["targets"]
-) => Effect.Effect<EvmProtocol.RpcAnswer, CommonFailure>
+) => Effect.Effect<EvmProtocol.RpcResponse, CommonFailure>
 
 class RpcRead extends Request.Class<
   { readonly call: EvmProtocol.CheckedRead; readonly targets: AttemptedRead["targets"] },
-  EvmProtocol.RpcAnswer,
+  EvmProtocol.RpcResponse,
   CommonFailure
 > {}
 
@@ -88,16 +88,16 @@ const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Attempte
 })
 
 /** Makes the function that sends JSON-RPC reads; `ask` makes the attempts. */
-export const makeBatched = (ask: Ask, nextId: () => number): BatchedRead => {
+export const makeBatched = (send: Send, nextId: () => number): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
-    ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
+    send({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
   const batch = (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
     targets: AttemptedRead["targets"]
   ) =>
     Effect.suspend(() =>
-      ask({ operation: batchOperation(calls), targets }, EvmProtocol.writeBatch(calls, calls.map(nextId)))
+      send({ operation: batchOperation(calls), targets }, EvmProtocol.writeBatch(calls, calls.map(nextId)))
     )
 
   const one = (entry: Request.Entry<RpcRead>) =>
@@ -165,7 +165,7 @@ export interface EvmOptions {
     read: BatchedRead
   ) => (
     call: EvmProtocol.CheckedRead,
-    answer: EvmProtocol.RpcAnswer
+    answer: EvmProtocol.RpcResponse
   ) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
 }
 
@@ -175,13 +175,13 @@ export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }
   // each instance has its own counter, because test recordings contain the request IDs
   const nextId = Pipeline.requestIds()
   const nextOnceId = Pipeline.requestIds()
-  const ask = makeBatched(pipeline.attempt, nextId)
+  const send = makeBatched(pipeline.attempt, nextId)
   const { read } = yield* pipeline.reads({
     protocol: EvmProtocol.reads,
     upstream,
     targetsOf,
-    ask,
-    ...(confirm === undefined ? {} : { confirm: confirm(ask) })
+    send,
+    ...(confirm === undefined ? {} : { confirm: confirm(send) })
   })
   const once: EvmProtocol.EvmBackend["once"] = (call) => {
     const targets = targetsOf(call)

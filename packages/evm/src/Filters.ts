@@ -11,7 +11,7 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
 import { type CommonFailure, Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { CheckedRead, RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/unstable/evm/EvmStreams"
@@ -618,7 +618,7 @@ const decodeFilter = Schema.decodeUnknownOption(Params)
 const encodeFilter = Schema.encodeEffect(Params)
 
 /** The failure that ends a call of a filter method early; `answer` is the response to the call. */
-class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
+class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcResponse }> {}
 
 // geth's message. Client libraries recognize it, and create the filter again
 const notFound = new Ended({ answer: JsonRpc.error(-32000, "filter not found") })
@@ -822,7 +822,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     return JsonRpc.result(Json.of(`[${changes.join(",")}]`))
   })
 
-  const ended = (self: Effect.Effect<RpcAnswer, CommonFailure | Ended>): Effect.Effect<RpcAnswer, CommonFailure> =>
+  const ended = (self: Effect.Effect<RpcResponse, CommonFailure | Ended>): Effect.Effect<RpcResponse, CommonFailure> =>
     Effect.catchTag(self, "Ended", ({ answer }) => Effect.succeed(answer))
 
   return {
@@ -832,7 +832,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     eth_getFilterChanges: (call) => ended(inTurn(readId(call), readChanges(call))),
     eth_getFilterLogs: (call) =>
       ended(
-        Effect.flatMap(found(call), ({ filter }): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>
+        Effect.flatMap(found(call), ({ filter }): Effect.Effect<RpcResponse, CommonFailure | Ended> =>
           filter.kind === "logs"
             ? search({ ...call, operation: getLogs, params: Json.of(filter.params) })
             : Effect.fail(notFound))

@@ -24,7 +24,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 
 /** Sends a call to a node under the gateway's read policies. */
-export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcResponse, CommonFailure>
 
 /** A block number or tag. */
 export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"

@@ -2,14 +2,14 @@
 import { Hash } from "@trigate/domain/encoding/Encoding"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import { layer2Operations, sendRawTransaction, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
 import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
-import type { SetAnswer } from "@trigate/domain/unstable/operations/MemoryAnswers"
+import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -86,11 +86,11 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
         ...(lastFailure === undefined ? {} : { lastFailure })
       })
     ))
-  const answer = Effect.map(getReceipt({ hash }), (receipt) => {
+  const respond = Effect.map(getReceipt({ hash }), (receipt) => {
     lastFailure = undefined
     return receipt === null || (EvmResources.isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
   })
-  const poll = answer.pipe(Effect.catch((error) => {
+  const poll = respond.pipe(Effect.catch((error) => {
     const reason: unknown = GatewayError.unwrapReason(error)
     if (!isTransient(reason)) return Effect.fail(error)
     lastFailure = reason
@@ -113,7 +113,10 @@ export interface Layer2Methods
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<RpcAnswer, GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock>
+  ) => Effect.Effect<
+    RpcResponse,
+    GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock
+  >
   /** Sends a signed transaction at most once, and returns its hash. */
   readonly sendRawTransaction: (
     signed: EvmProtocol.SignedTransaction
@@ -192,8 +195,8 @@ export type Stage = "pending" | "preconfirmed" | "mined"
  * import { Console, Effect } from "effect"
  *
  * const program = Effect.gen(function*() {
- *   const { answer } = yield* Layer2.Layer2State
- *   yield* answer(layer2Operations.blockNumber, () => Effect.succeed(7n))
+ *   const { respond } = yield* Layer2.Layer2State
+ *   yield* respond(layer2Operations.blockNumber, () => Effect.succeed(7n))
  *   const { blockNumber } = yield* Layer2.Layer2
  *   yield* Console.log(yield* blockNumber())
  * })
@@ -218,9 +221,9 @@ export class Layer2State extends Context.Service<
     readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
     /**
      * Sets the response to any method of `layer2Operations` except `getTransactionReceipt`:
-     * `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`.
+     * `respond(layer2Operations.blockNumber, () => Effect.succeed(1n))`.
      */
-    readonly answer: SetAnswer
+    readonly respond: SetResponse
   }
 >()("@trigate/evm/Layer2/Layer2State") {}
 
@@ -238,17 +241,17 @@ const atStage = (receipt: Receipt, stage: Stage): Receipt | null => {
 const hashKey = (hash: Hash): string => hash.toLowerCase()
 
 const makeMemory = Effect.gen(function*() {
-  const { answer, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
+  const { respond, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
   const receipts = yield* Ref.make<ReadonlyMap<string, Receipt | null>>(new Map())
   const state = Layer2State.of({
     ...sent,
-    answer,
+    respond,
     set: (receipt, stage = "mined") =>
       Ref.update(receipts, (known) => new Map(known).set(hashKey(receipt.transactionHash), atStage(receipt, stage))),
     remove: (hash) => Ref.update(receipts, (known) => new Map([...known].filter(([key]) => key !== hashKey(hash)))),
     get: (hash) => Effect.map(Ref.get(receipts), (known) => known.get(hashKey(hash)) ?? null)
   })
-  yield* answer(layer2Operations.getTransactionReceipt, ({ hash }) => state.get(hash))
+  yield* respond(layer2Operations.getTransactionReceipt, ({ hash }) => state.get(hash))
   return Context.make(Layer2, make(backend)).pipe(Context.add(Layer2State, state))
 })
 

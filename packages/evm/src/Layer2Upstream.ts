@@ -7,7 +7,7 @@
  */
 import { addMillis, Hash as HashSchema, longAgo, monotonicTime, Quantity } from "@trigate/domain/encoding/Encoding"
 import * as GatewayError from "@trigate/domain/errors/GatewayError"
-import { type CheckedRead, makeMethod, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { type CheckedRead, makeMethod, type RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
 import { getTransactionReceipt, layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
 import { cachedForGood, type CachePolicy, type Request, type Response } from "@trigate/domain/operations/Operation"
@@ -32,7 +32,7 @@ import * as EvmUpstream from "./EvmUpstream.ts"
 import { Layer2, make as makeService } from "./Layer2.ts"
 
 /** Reads a block through the same pipeline (limits, cache, retries) as the reads of callers. */
-export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, GatewayError.CommonFailure>
+export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcResponse, GatewayError.CommonFailure>
 
 /** Options of finality checks. */
 export interface FinalReceiptsOptions {
@@ -48,7 +48,7 @@ export interface FinalReceipts {
    * Returns how long the receipt of `hash` may be cached. Returns `undefined`, without requesting a block, if the
    * receipt cannot be final.
    */
-  readonly confirm: (hash: string, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
+  readonly confirm: (hash: string, answer: RpcResponse) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
 /**
@@ -80,7 +80,7 @@ const blockOver = makeMethod(getBlockByNumber)
 
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
-const sealedIn = (hash: string, answer: RpcAnswer): Option.Option<Sealed> =>
+const sealedIn = (hash: string, answer: RpcResponse): Option.Option<Sealed> =>
   answer._tag === "Error" || answer.result.text === "null" ? Option.none() : Option.filter(
     decode(answer.result.valueOrUndefined),
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
@@ -100,7 +100,7 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 
-  const ask = Effect.gen(function*() {
+  const send = Effect.gen(function*() {
     const found = yield* block({ block: "finalized" })
     askAgainAt = addMillis(monotonicTime(yield* Clock.Clock), remember)
     if (found !== null && found.number > finalized) finalized = found.number
@@ -109,7 +109,7 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
 
   const finalizedFor = Effect.fnUntraced(function*(number: bigint) {
     const now = monotonicTime(yield* Clock.Clock)
-    return number <= finalized || now < askAgainAt ? finalized : yield* asking.run({ key: "finalized", ask })
+    return number <= finalized || now < askAgainAt ? finalized : yield* asking.run({ key: "finalized", send })
   })
 
   const check = Effect.fnUntraced(function*({ blockHash, blockNumber }: Sealed) {

@@ -445,7 +445,10 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     readSince: (
       topic: FeedTopics.LogTopic,
       from: bigint
-    ): Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure> => {
+    ): Effect.Effect<
+      ReadonlyArray<string> | Extract<JsonRpc.RpcResponse, { readonly _tag: "Error" }>,
+      CommonFailure
+    > => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
         query({

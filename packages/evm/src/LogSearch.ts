@@ -266,12 +266,12 @@ interface Query extends Part {
 
 /** The error with which a node refused a query, and its reason. */
 interface Refused {
-  readonly answer: JsonRpc.RpcAnswer
+  readonly answer: JsonRpc.RpcResponse
   readonly refusal: EvmErrors.LogRefusal
 }
 
 /** The failure that ends a search early; `answer` is the response to the query. */
-class Ended extends Data.TaggedError("Ended")<{ readonly answer: JsonRpc.RpcAnswer }> {}
+class Ended extends Data.TaggedError("Ended")<{ readonly answer: JsonRpc.RpcResponse }> {}
 
 type SearchFailure = GatewayError.CommonFailure | Ended
 
@@ -300,7 +300,7 @@ const unsettled = 64n
 /** Maximum number of stored anchors. */
 const mostAnchors = 1024
 
-const tooWide = (requested: number, served: number, why: string, selections = 1): JsonRpc.RpcAnswer => {
+const tooWide = (requested: number, served: number, why: string, selections = 1): JsonRpc.RpcResponse => {
   const fewer = "fewer addresses or topics"
   const advice = served === 0 ? fewer : `at most ${served} blocks${selections > 1 ? `, or ${fewer},` : ""}`
   const error = new GatewayError.LogRangeTooWide({
@@ -315,7 +315,7 @@ const tooWide = (requested: number, served: number, why: string, selections = 1)
 /**
  * Returns the maximum number of blocks of one search, if the response is an error that states it (`LogRangeTooWide`).
  */
-export const servedBlocks = (answer: JsonRpc.RpcAnswer): number | undefined => {
+export const servedBlocks = (answer: JsonRpc.RpcResponse): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
   const served = JsonRpc.member(data, "served")

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import type { ReadOperation } from "@trigate/domain/operations/Operation"
 import * as EvmUpstream from "@trigate/evm/unstable/EvmUpstream"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -49,7 +49,7 @@ const three = (at: typeof targets) =>
       Effect.result(ask({ operation: usingBigBlocks, targets: at }, `["0xcd"]`))
     ], { concurrency: "unbounded" })))
 
-const values = (answers: ReadonlyArray<Result.Result<RpcAnswer, { readonly _tag: string }>>) =>
+const values = (answers: ReadonlyArray<Result.Result<RpcResponse, { readonly _tag: string }>>) =>
   answers.map((answer) =>
     Result.isFailure(answer)
       ? answer.failure._tag

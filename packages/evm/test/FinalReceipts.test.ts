@@ -4,7 +4,7 @@ import type { Hash } from "@trigate/domain/encoding/Encoding"
 import { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as FinalReceipts from "@trigate/evm/Layer2Upstream"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ const hashOf = (digit: string): Hash => `0x${digit.repeat(64)}`
 const transaction = hashOf("a")
 const forGood = { fresh: 365 * 86_400_000, staleIfError: 0, isFinal: true } as const
 
-const result = (value: unknown): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
+const result = (value: unknown): RpcResponse => ({ _tag: "Result", result: Json.write(value) })
 
 const receipt = (fields: object = {}) =>
   result({ transactionHash: transaction, blockHash: hashOf("B"), blockNumber: "0x10", status: "0x1", ...fields })
@@ -30,8 +30,8 @@ interface Chain {
 /** A layer 2 whose block 0x10 has the hash of the receipt, in other letter case. */
 const makeChain = (finalized: string | undefined = "0x10") => {
   const chain: Chain = { finalized, blocks: new Map([["0x10", hashOf("b")]]), down: false, asked: [] }
-  const ask: FinalReceipts.AskBlock = ({ operation, params }) =>
-    Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure> => {
+  const send: FinalReceipts.AskBlock = ({ operation, params }) =>
+    Effect.suspend((): Effect.Effect<RpcResponse, CommonFailure> => {
       assert.strictEqual(operation.name, "eth_getBlockByNumber")
       chain.asked.push(params.text)
       if (chain.down) {
@@ -42,7 +42,7 @@ const makeChain = (finalized: string | undefined = "0x10") => {
       const hash = number === undefined ? undefined : chain.blocks.get(number) ?? hashOf("c")
       return Effect.succeed(result(hash === undefined ? null : { number, hash, extraData: "0x" }))
     })
-  return { chain, ask }
+  return { chain, send }
 }
 
 const byTag = "[\"finalized\",false]"
@@ -62,16 +62,16 @@ const asked = (...options: Parameters<typeof FinalReceipts.makeFinalReceipts>): 
 describe("FinalReceipts", () => {
   it.effect("a receipt of a finalized block that is still there is kept for good, after two reads", () =>
     Effect.gen(function*() {
-      const { ask, chain } = makeChain()
-      const check = asked(ask).confirm(transaction, receipt())
+      const { send, chain } = makeChain()
+      const check = asked(send).confirm(transaction, receipt())
       assert.isDefined(check)
       assert.deepStrictEqual(yield* check, forGood)
       assert.deepStrictEqual(chain.asked, [byTag, byNumber])
     }))
 
   it("asks nothing for what cannot be final", () => {
-    const { ask } = makeChain()
-    const { confirm } = asked(ask)
+    const { send } = makeChain()
+    const { confirm } = asked(send)
     const answers = [
       result(null),
       receipt({ blockHash: hashOf("0") }),
@@ -89,14 +89,14 @@ describe("FinalReceipts", () => {
         error: Json.of(`{"code":-32000,"message":"no"}`)
       })
     )
-    assert.isUndefined(asked(ask, { finality: "off" }).confirm(transaction, receipt()))
+    assert.isUndefined(asked(send, { finality: "off" }).confirm(transaction, receipt()))
     assert.isDefined(confirm(transaction, receipt({ l1BatchNumber: "0x7" })))
   })
 
   it.effect("a receipt past the finalized block is not final; the tag is read once in 10 seconds", () =>
     Effect.gen(function*() {
-      const { ask, chain } = makeChain("0xf")
-      const { confirm } = asked(ask)
+      const { send, chain } = makeChain("0xf")
+      const { confirm } = asked(send)
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       assert.isUndefined(yield* check)
       assert.deepStrictEqual(chain.asked, [byTag])
@@ -114,8 +114,8 @@ describe("FinalReceipts", () => {
 
   it.effect("the tag is read again after 10 seconds, also when the system clock was set back", () =>
     Effect.gen(function*() {
-      const { ask, chain } = makeChain("0xf")
-      const { confirm } = asked(ask)
+      const { send, chain } = makeChain("0xf")
+      const { confirm } = asked(send)
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       yield* TestClock.adjust("1 hour")
       yield* check
@@ -127,8 +127,8 @@ describe("FinalReceipts", () => {
 
   it.effect("a herd of checks reads the tag once", () =>
     Effect.gen(function*() {
-      const { ask, chain } = makeChain("0xf")
-      const { confirm } = asked((call) => Effect.andThen(Effect.yieldNow, ask(call)))
+      const { send, chain } = makeChain("0xf")
+      const { confirm } = asked((call) => Effect.andThen(Effect.yieldNow, send(call)))
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       yield* Effect.all(Array.from({ length: 20 }, () => check), { concurrency: 20 })
       assert.deepStrictEqual(chain.asked, [byTag])
@@ -138,15 +138,15 @@ describe("FinalReceipts", () => {
     Effect.gen(function*() {
       const reorganised = makeChain()
       reorganised.chain.blocks.set("0x10", hashOf("e"))
-      assert.isUndefined(yield* asked(reorganised.ask).confirm(transaction, receipt()) ?? Effect.die(""))
+      assert.isUndefined(yield* asked(reorganised.send).confirm(transaction, receipt()) ?? Effect.die(""))
       assert.deepStrictEqual(reorganised.chain.asked, [byTag, byNumber])
       const without = makeChain()
       without.chain.finalized = undefined
-      assert.isUndefined(yield* asked(without.ask).confirm(transaction, receipt()) ?? Effect.die(""))
+      assert.isUndefined(yield* asked(without.send).confirm(transaction, receipt()) ?? Effect.die(""))
       assert.deepStrictEqual(without.chain.asked, [byTag])
       const down = makeChain()
       down.chain.down = true
-      const { confirm } = asked(down.ask)
+      const { confirm } = asked(down.send)
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       assert.isUndefined(yield* check)
       assert.isUndefined(yield* check)
@@ -155,10 +155,10 @@ describe("FinalReceipts", () => {
 
   it.effect("until it is final every read sees what the node says, a reorganisation too; afterwards none is sent", () =>
     Effect.gen(function*() {
-      const { ask, chain } = makeChain("0xf")
-      const { confirm } = asked(ask)
+      const { send, chain } = makeChain("0xf")
+      const { confirm } = asked(send)
       const { reader } = yield* ResponseCache.ResponseCache
-      const { read } = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: EvmProtocol.reads.codec })
+      const { read } = reader<RpcResponse, CommonFailure>({ space: "layer2", codec: EvmProtocol.reads.codec })
       let node = receipt()
       let sent = 0
       const get = read({
@@ -166,7 +166,7 @@ describe("FinalReceipts", () => {
         upstream: "layer2",
         key: transaction,
         confirm: (answer) => confirm(transaction, answer),
-        ask: Effect.sync(() => {
+        send: Effect.sync(() => {
           sent += 1
           return node
         })
@@ -192,8 +192,8 @@ describe("FinalReceipts", () => {
 
 describe("a receipt that is asked for once", () => {
   it("is not looked into, since it would cost two reads to keep it", () => {
-    const { ask } = makeChain()
-    const { confirm } = FinalReceipts.makeFinalReceipts(ask)
+    const { send } = makeChain()
+    const { confirm } = FinalReceipts.makeFinalReceipts(send)
     assert.isUndefined(confirm(transaction, receipt()))
     assert.isDefined(confirm(transaction, receipt()))
   })

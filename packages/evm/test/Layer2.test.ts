@@ -14,7 +14,7 @@ import {
   UpstreamUnavailable
 } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import * as Layer2 from "@trigate/evm/Layer2"
 import { ReceiptTimeout } from "@trigate/evm/Layer2"
@@ -27,10 +27,10 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { hash, preconfirmed, receipt, wireText } from "./receipts.ts"
 
-const result = (text: string): RpcAnswer => ({ _tag: "Result", result: Json.of(text) })
+const result = (text: string): RpcResponse => ({ _tag: "Result", result: Json.of(text) })
 
 /** A service over a transport that answers each call by its number from 1, with the params and times of its calls. */
-const over = (answer: (call: number) => Effect.Effect<RpcAnswer, CommonFailure>) => {
+const over = (answer: (call: number) => Effect.Effect<RpcResponse, CommonFailure>) => {
   const params: Array<string> = []
   const times: Array<number> = []
   const answered = (call: { readonly params: Json.Json }) =>

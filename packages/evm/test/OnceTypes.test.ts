@@ -11,7 +11,7 @@ import * as EvmUpstream from "@trigate/evm/unstable/EvmUpstream"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import type { HttpTransport, TransportRequest } from "@trigate/upstream/transport/HttpTransport"
 import type { AttemptedRead } from "@trigate/upstream/unstable/attempts/Attempts"
-import type { Ask } from "@trigate/upstream/unstable/limits/RateLimiter"
+import type { PermitRequest } from "@trigate/upstream/unstable/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scripted from "../../upstream/test/scripted.ts"
@@ -30,7 +30,7 @@ describe("a request to an upstream", () => {
       // @ts-expect-error -- the transport sends nothing for nobody
       send(request),
       // @ts-expect-error -- nor does the rate limiter give permits to nobody
-      { upstream: "layer2", class: "read", cost: { weight: 1, requestUnits: 1 }, maxWait: 0 } satisfies Ask
+      { upstream: "layer2", class: "read", cost: { weight: 1, requestUnits: 1 }, maxWait: 0 } satisfies PermitRequest
     ]
     assert.isFunction(impossible)
   })

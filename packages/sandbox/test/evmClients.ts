@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import type { CallError } from "@trigate/domain/errors/GatewayError"
 import { evmMethods, methodNotFound } from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/evm/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -22,7 +22,7 @@ export const trader = privateKeyToAccount(keys.trader.privateKey)
 export const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
   Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer()))
 
-const answered = (answer: RpcAnswer): Promise<unknown> =>
+const answered = (answer: RpcResponse): Promise<unknown> =>
   answer._tag === "Result"
     ? Promise.resolve(JSON.parse(answer.result.text))
     : Promise.reject(Object.assign(new Error(answer.message), JSON.parse(answer.error.text)))
@@ -40,7 +40,7 @@ export const clients: Effect.Effect<Clients, never, Layer2 | TradingEvm> = Effec
   const run = Effect.runPromiseWith(yield* Effect.context())
   const clientOf = <Operation extends { readonly name: string }>(
     operations: ReadonlyArray<Operation>,
-    relay: (operation: Operation, params: string) => Effect.Effect<RpcAnswer, CallError>
+    relay: (operation: Operation, params: string) => Effect.Effect<RpcResponse, CallError>
   ) =>
     createPublicClient({
       transport: custom({

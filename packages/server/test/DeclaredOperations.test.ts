@@ -222,9 +222,9 @@ describe("each declared operation", () => {
     Effect.gen(function*() {
       const known = yield* services
       const set = {
-        info: (yield* Info.InfoState).answer,
-        evm: (yield* TradingEvm.TradingEvmState).answer,
-        layer2: (yield* Layer2.Layer2State).answer
+        info: (yield* Info.InfoState).respond,
+        evm: (yield* TradingEvm.TradingEvmState).respond,
+        layer2: (yield* Layer2.Layer2State).respond
       }
       const mistakes = yield* mistakesIn(Effect.fnUntraced(function*(one) {
         const { answer, group, label, operation } = one

@@ -277,7 +277,7 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
     const resolution = yield* resolve(signed)
     if (resolution._tag === "Rejected") return yield* resolution.rejection
     if (resolution._tag === "Accepted") {
-      return { ...resolution.answer, signer, nonce, settledBy: "resend" as const }
+      return { ...resolution.result, signer, nonce, settledBy: "resend" as const }
     }
     const shown = Option.getOrElse(yield* known(nonce, wait), () => Array.from({ length: legs }, () => notShown))
     return { ...settledWith(shown), signer, nonce, settledBy: "resend" as const }

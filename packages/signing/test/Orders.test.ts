@@ -195,7 +195,7 @@ describe("a lost response", () => {
 
   it.effect("has the outcome of the identical bytes that are sent again", () =>
     Effect.gen(function*() {
-      const resolve = Effect.succeed({ _tag: "Accepted", answer: accepted(resting) } as const)
+      const resolve = Effect.succeed({ _tag: "Accepted", result: accepted(resting) } as const)
       const { orders, sent } = yield* scripted({ submit: lost, records: ["unknown"], resolve })
       const placed = yield* orders.place(limit, { wait: "2 seconds" })
       assert.deepStrictEqual([placed._tag, placed.settledBy], ["Resting", "resend"])

@@ -102,7 +102,7 @@ export const readDialect = Effect.fnUntraced(function*(
   const { json, status, upstream } = answer
   const asked = yield* Effect.fromResult(TokenData.parse(address))
   if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
-  const envelope = yield* TokenRpc.readAnswer(answer)
+  const envelope = yield* TokenRpc.readResponse(answer)
   const contract = yield* readContract({ address }, upstream, envelope)
   if (contract.contract_type !== "jetton_master") {
     return yield* new GatewayError.TokenNotFound({
@@ -305,7 +305,7 @@ export class TokenChain extends Context.Service<TokenChain, {
    * A failure that the chain reports is returned as a response; `TokenRpc.makeReader` converts this response to a typed
    * error. A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
-  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcAnswer, GatewayError.OutcomeUnknown>
+  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcResponse, GatewayError.OutcomeUnknown>
   /**
    * Relays a REST call. Returns the response unchanged, with any status. Validation and errors are the same as for
    * `relay`.
@@ -394,7 +394,7 @@ export const make = Effect.fnUntraced(function*(
 
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
     const checked = yield* TokenRpc.check(operation, params)
-    return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params: checked }))
+    return yield* TokenRpc.readResponse(yield* backend.read({ form: "rpc", operation, params: checked }))
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {

@@ -60,7 +60,7 @@ export type SendOutcome = Result.Result<ActionResult, ActionRejected | Action.Ex
 export interface ExchangeRelay {
   /** The action type, or `exchange` for a type outside the catalog. */
   readonly operation: string
-  readonly answer: Operation.UpstreamResponse
+  readonly response: Operation.UpstreamResponse
   readonly outcome: SendOutcome
   /** The recovered signer, in lower case; absent for action forms that the venue documents but does not accept. */
   readonly signer?: Encoding.Address
@@ -332,7 +332,7 @@ export const make = ({ admission, changed = () => Effect.void, guard, log, send 
     const sentences = yield* logSentences(admitted, outcome)
     const relayed: ExchangeRelay = {
       operation: admitted.operation.name,
-      answer,
+      response: answer,
       outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
       warnings: [...admitted.warnings, ...sentences]

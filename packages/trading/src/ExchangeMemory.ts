@@ -44,7 +44,7 @@ export class ExchangeState extends Context.Service<ExchangeState, {
   /** The bodies that passed admission, as they would have been sent, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
   /** The response to each action that is sent from now on. Default: `accepted`. */
-  readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
+  readonly response: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
 /**
@@ -63,8 +63,8 @@ export class ExchangeState extends Context.Service<ExchangeState, {
  * const statuses = [{ resting: { oid: 77738308 } }, { error: "Insufficient margin to place order." }]
  *
  * const program = Effect.gen(function*() {
- *   const { answer } = yield* ExchangeMemory.ExchangeState
- *   yield* Ref.set(answer, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
+ *   const { response } = yield* ExchangeMemory.ExchangeState
+ *   yield* Ref.set(response, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
  *   const { submit } = yield* Exchange.Exchange
  *   yield* Console.log(typeof submit)
  * })
@@ -81,13 +81,13 @@ export const accepted: UpstreamResponse.UpstreamResponse = acceptedWith({ type: 
 const state = Effect.gen(function*() {
   return ExchangeState.of({
     received: yield* Ref.make<ReadonlyArray<Uint8Array>>([]),
-    answer: yield* Ref.make<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>(Effect.succeed(accepted))
+    response: yield* Ref.make<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>(Effect.succeed(accepted))
   })
 })
 
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
-  const { answer, received } = yield* ExchangeState
+  const { response: answer, received } = yield* ExchangeState
   return Exchange.make({
     admission,
     log: yield* ActionLog.ActionLog,

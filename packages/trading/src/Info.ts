@@ -119,8 +119,8 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
  * import { Console, Effect } from "effect"
  *
  * const program = Effect.gen(function*() {
- *   const { answer } = yield* Info.InfoState
- *   yield* answer(infoOperations.allMids, () => Effect.succeed({ BTC: "68000.0" }))
+ *   const { respond } = yield* Info.InfoState
+ *   yield* respond(infoOperations.allMids, () => Effect.succeed({ BTC: "68000.0" }))
  *   const { allMids } = yield* Info.Info
  *   yield* Console.log(yield* allMids())
  * })
@@ -135,13 +135,13 @@ export class InfoState extends Context.Service<InfoState, {
   /** Bars by coin. A coin's list contains the bars of all intervals in any order. A coin without a list is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle.Candle>>>
   /**
-   * Sets the response to any query of `infoOperations` except bars: `answer(allMids, () => Effect.succeed({ BTC:
+   * Sets the response to any query of `infoOperations` except bars: `respond(allMids, () => Effect.succeed({ BTC:
    * "68000.0" }))`.
    *
    * If the effect fails, the response is HTTP 500 `null`, as from the venue. Until a response is set for a query, the
    * query returns HTTP 422.
    */
-  readonly answer: MemoryAnswers.SetAnswer
+  readonly respond: MemoryAnswers.SetResponse
 }>()("@trigate/trading/Info/InfoState") {}
 
 const encodeCandles = Schema.encodeEffect(Schema.Array(Candle.Candle))
@@ -173,7 +173,7 @@ const sliceWindow = (
 
 const makeMemory = Effect.gen(function*() {
   const candles = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle.Candle>>>(new Map())
-  const { answer, ask } = yield* MemoryAnswers.make
+  const { respond, send: ask } = yield* MemoryAnswers.make
   const info = make({
     read: Effect.fnUntraced(function*(call) {
       const { body, operation, surface } = call
@@ -190,7 +190,7 @@ const makeMemory = Effect.gen(function*() {
       return answered(Json.write(yield* Effect.orDie(encodeCandles(sliceWindow(bars, call.request, now)))))
     })
   })
-  return Context.make(Info, info).pipe(Context.add(InfoState, { answer, candles }))
+  return Context.make(Info, info).pipe(Context.add(InfoState, { respond, candles }))
 })
 
 /**

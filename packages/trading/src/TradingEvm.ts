@@ -8,7 +8,7 @@ import type { Methods } from "@trigate/domain/operations/Operation"
 import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
 import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
-import type { SetAnswer } from "@trigate/domain/unstable/operations/MemoryAnswers"
+import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -40,7 +40,7 @@ export interface TradingEvmMethods
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<EvmProtocol.RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
+  ) => Effect.Effect<EvmProtocol.RpcResponse, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /** Sends a signed transaction at most once, and returns its hash. */
   readonly sendRawTransaction: (
     signed: EvmProtocol.SignedTransaction
@@ -167,9 +167,9 @@ export class TradingEvmState extends Context.Service<
     readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
     /**
      * Sets the response to any method of `evmOperations` except those for storage, base fees and big blocks:
-     * `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`.
+     * `respond(evmOperations.blockNumber, () => Effect.succeed(1n))`.
      */
-    readonly answer: SetAnswer
+    readonly respond: SetResponse
   }
 >()("@trigate/trading/TradingEvm/TradingEvmState") {}
 
@@ -183,22 +183,22 @@ const gwei = 1_000_000_000n
 const zeros: Hash = `0x${"0".repeat(64)}`
 
 const makeMemory = Effect.gen(function*() {
-  const { answer, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
+  const { respond, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
   const state = TradingEvmState.of({
     ...sent,
-    answer,
+    respond,
     storage: yield* Ref.make<ReadonlyMap<string, Hash>>(new Map()),
     gasPrice: yield* Ref.make(gwei),
     bigBlockGasPrice: yield* Ref.make(gwei),
     usingBigBlocks: yield* Ref.make<ReadonlySet<string>>(new Set())
   })
-  yield* answer(
+  yield* respond(
     evmOperations.getStorageAt,
     ({ address, slot }) => Effect.map(Ref.get(state.storage), (words) => words.get(storageKey(address, slot)) ?? zeros)
   )
-  yield* answer(evmOperations.gasPrice, () => Ref.get(state.gasPrice))
-  yield* answer(evmOperations.bigBlockGasPrice, () => Ref.get(state.bigBlockGasPrice))
-  yield* answer(
+  yield* respond(evmOperations.gasPrice, () => Ref.get(state.gasPrice))
+  yield* respond(evmOperations.bigBlockGasPrice, () => Ref.get(state.bigBlockGasPrice))
+  yield* respond(
     evmOperations.usingBigBlocks,
     ({ address }) => Effect.map(Ref.get(state.usingBigBlocks), (accounts) => accounts.has(address.toLowerCase()))
   )

@@ -76,13 +76,13 @@ const oldBlock = 1n
  */
 export const checkNode = (pipeline: Pipeline.Pipeline["Service"], target: Target) => {
   const nextId = Pipeline.requestIds()
-  const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
+  const send = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
     pipeline.attempt(
       { operation: call.operation, targets: [target] },
       EvmProtocol.reads.write({ ...call, surface: "gateway" }, nextId())
     )
-  const blockAt = askBlock("NodeArchive", target.label, ask)
-  const countAt = askCount("NodeArchive", target.label, ask)
+  const blockAt = askBlock("NodeArchive", target.label, send)
+  const countAt = askCount("NodeArchive", target.label, send)
 
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
@@ -286,18 +286,18 @@ export const layerInfo = (
         const cost = InfoOperations.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
-      const ask = (call: InfoOperations.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
+      const send = (call: InfoOperations.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
         Effect.flatMap(
           Clock.currentTimeMillis,
           (now) => pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
         )
-      const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.gapReadsWith(caching), ask })
+      const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.gapReadsWith(caching), send })
       const answer = yield* BarCache.make(holes.read)
       const backend = yield* pipeline.reads({
         ...shared,
         protocol,
-        ask: (call, targets) => {
-          const asked = ask(call, targets)
+        send: (call, targets) => {
+          const asked = send(call, targets)
           if (call.operation === candleSnapshot) return answer(call, asked)
           if (Admission.masterQueries.has(call.operation.name)) {
             return Effect.tap(asked, (response) => Admission.learn(pipeline.accounts, call, response))

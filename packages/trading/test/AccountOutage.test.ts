@@ -8,7 +8,7 @@ import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as Streams from "@trigate/trading/streams/Streams"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
-import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
+import * as ResumableSubscriber from "@trigate/trading/unstable/streams/ResumableSubscriber"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
@@ -234,7 +234,7 @@ const follow = ({ events, join, topicOf }: SharedStreams, user: string, caller =
     ended: undefined as boolean | undefined
   }
   const topics = [topicOf(read(fills(user))), topicOf(read(orders(user)))]
-  const seat = ResumableSeat.join({ events, join }, caller, {
+  const subscriber = ResumableSubscriber.join({ events, join }, caller, {
     resumed: ({ recovered }) => {
       if (recovered) return
       state.beginnings++
@@ -250,7 +250,7 @@ const follow = ({ events, join, topicOf }: SharedStreams, user: string, caller =
     },
     flush: () => {}
   }, { from: undefined, topics })
-  for (const topic of topics) seat.subscribe(topic)
+  for (const topic of topics) subscriber.subscribe(topic)
   return state
 }
 

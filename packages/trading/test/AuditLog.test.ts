@@ -40,7 +40,7 @@ const audited = () => {
 }
 
 const answerWith = (answer: Effect.Effect<UpstreamResponse.UpstreamResponse, OutcomeUnknown | UpstreamUnavailable>) =>
-  ExchangeMemory.ExchangeState.use((state) => Ref.set(state.answer, answer))
+  ExchangeMemory.ExchangeState.use((state) => Ref.set(state.response, answer))
 
 const relay = (nonce: number, requestId?: string) =>
   Effect.flatMap(

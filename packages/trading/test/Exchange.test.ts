@@ -81,7 +81,7 @@ describe("relay", () => {
     return Effect.gen(function*() {
       const text =
         `{"nonce":${now},\n"signature":{"v":28,"r":"0x1","s":"0x2"},"action":{"modifications":[ ],"type":"evmUserModify"}}`
-      const { answer, warnings } = yield* relay(text)
+      const { response: answer, warnings } = yield* relay(text)
       assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/exchange`, headers: json, body: text }])
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.text, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
@@ -101,7 +101,7 @@ describe("relay", () => {
     return Effect.gen(function*() {
       const order = { a: 1, b: true, p: "2000.0", s: "1", r: false, t: { limit: { tif: "Gtc" } } }
       const signed = { ...bigBlocks, action: { type: "order", orders: [order], grouping: "na" } }
-      const { answer, warnings } = yield* relay(JSON.stringify(signed))
+      const { response: answer, warnings } = yield* relay(JSON.stringify(signed))
       assert.deepStrictEqual([answer.text, warnings], [refusal, [sentence]])
       const next = { ...signed, nonce: now + 1 }
       const rejected = yield* Effect.flip(at(Exchange.Exchange.use((exchange) => exchange.submit(next))))
@@ -119,7 +119,7 @@ describe("relay", () => {
           ScriptedTransport.answer(http, bytes, { "content-type": contentType })
         )
         return Effect.gen(function*() {
-          const { answer } = yield* relay(bigBlocksText)
+          const { response: answer } = yield* relay(bigBlocksText)
           assert.deepStrictEqual([answer.status, answer.text], [http, bytes])
         }).pipe(Effect.provide(over(transport)))
       }
@@ -348,7 +348,7 @@ describe("in memory", () => {
         entries: [{ _tag: "Done" }]
       })
       yield* Ref.set(
-        state.answer,
+        state.response,
         Effect.succeed(
           UpstreamResponse.json("trading-api", 200, "{\"status\":\"err\",\"response\":\"Multi-sig required\"}")
         )
@@ -356,7 +356,7 @@ describe("in memory", () => {
       const rejected = yield* flipReason(submit(delegate))
       assert.strictEqual(rejected._tag === "ActionRejected" && rejected.reason, "MultiSig")
       yield* Ref.set(
-        state.answer,
+        state.response,
         Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "wait", nonce: now }))
       )
       assert.strictEqual((yield* flipReason(submit({ ...bigBlocks, nonce: now + 1 })))._tag, "OutcomeUnknown")
@@ -370,7 +370,7 @@ describe("in memory", () => {
   it.effect("takes the options of admission", () =>
     Effect.gen(function*() {
       const order = bigBlocksText.replace("evmUserModify", "order")
-      const { answer } = yield* relay(order)
+      const { response: answer } = yield* relay(order)
       assert.strictEqual(answer, ExchangeMemory.accepted)
     }).pipe(Effect.provide(ExchangeMemory.layer({ relayActions: ["order"] }))))
 })

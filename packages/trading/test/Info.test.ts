@@ -72,7 +72,7 @@ describe("cached responses", () => {
 })
 
 describe("spotMeta", () => {
-  it.effect("reads the recorded answer from the venue's API", () => {
+  it.effect("reads the recorded respond from the venue's API", () => {
     const transport = answering(200, JSON.stringify(spotMeta))
     return Effect.gen(function*() {
       const read = yield* meta
@@ -115,13 +115,13 @@ describe("spotMeta", () => {
     })
   })
 
-  it.effect("relays body and answer as they are", () => {
+  it.effect("relays body and respond as they are", () => {
     const transport = answering(200, "{ \"universe\": [] ,\"x\":18446744073709551616}")
     return Effect.gen(function*() {
       const body = "{\n  \"type\" : \"spotMeta\" , \"more\": 1.50}"
-      const answer = yield* relay(metaCall("gateway", body))
+      const respond = yield* relay(metaCall("gateway", body))
       assert.strictEqual(transport.sent[0]?.body, body)
-      assert.strictEqual(answer.text, "{ \"universe\": [] ,\"x\":18446744073709551616}")
+      assert.strictEqual(respond.text, "{ \"universe\": [] ,\"x\":18446744073709551616}")
     }).pipe(Effect.provide(over(transport)))
   })
 
@@ -168,7 +168,7 @@ describe("candleSnapshot", () => {
     }).pipe(Effect.provide(over(transport)))
   })
 
-  it.effect("an empty answer has aged out when the clock says so", () => {
+  it.effect("an empty respond has aged out when the clock says so", () => {
     const transport = answering(200, "[]")
     return Effect.gen(function*() {
       yield* TestClock.setTime(window.endTime + 5001 * hour)
@@ -188,19 +188,19 @@ describe("candleSnapshot", () => {
     }).pipe(Effect.provide(over(transport, { api: [api, "https://second.test"] })))
   })
 
-  it.effect("the relay gives every other answer as it is", () =>
+  it.effect("the relay gives every other respond as it is", () =>
     Effect.forEach([[422, "Failed to deserialize"], [200, "[]"], [429, "null"], [400, "bad"], [500, "[]"]] as const, (
       [status, text]
     ) =>
       Effect.gen(function*() {
-        const answer = yield* relay(candleCall("gateway", "{}"))
-        assert.deepStrictEqual([answer.status, answer.text], [status, text])
+        const respond = yield* relay(candleCall("gateway", "{}"))
+        assert.deepStrictEqual([respond.status, respond.text], [status, text])
       }).pipe(Effect.provide(over(answering(status, text, "text/plain"))))))
 
   it.effect("spotMeta answered 500 null is a server fault, not an unknown coin", () =>
     Effect.gen(function*() {
-      const answer = yield* relay(metaCall("gateway"))
-      assert.strictEqual(answer.status, 500)
+      const respond = yield* relay(metaCall("gateway"))
+      assert.strictEqual(respond.status, 500)
     }).pipe(Effect.provide(over(answering(500, "null"), { api: [api] }))))
 
   it.effect("no node serves it: neither on the node surface nor where only a node is configured", () => {
@@ -265,7 +265,7 @@ describe("in memory", () => {
       assert.strictEqual(unset._tag, "InvalidRequest")
       assert.include(unset.message, "no response to spotMeta was set with InfoState.answer")
       const listed = { universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }], tokens: [] } as const
-      yield* state.answer(infoOperations.spotMeta, () => Effect.succeed(listed))
+      yield* state.respond(infoOperations.spotMeta, () => Effect.succeed(listed))
       assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")
 
       const unknown = yield* flipReason(service.candleSnapshot({ ...window, coin: "BTC" }))
@@ -298,8 +298,8 @@ describe("in memory", () => {
     Effect.gen(function*() {
       const error = yield* flipReason(relay(candleCall("node", "{}")))
       assert.strictEqual(error._tag, "UnavailableOnNode")
-      const { answer } = yield* Info.InfoState
-      yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
+      const { respond } = yield* Info.InfoState
+      yield* respond(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
       assert.strictEqual((yield* relay(metaCall("node"))).status, 200)
     }).pipe(Effect.provide(Info.layerMemory())))
 })
@@ -321,8 +321,8 @@ describe("two of a kind in one program", () => {
   it.effect("in memory have their own state", () => {
     const second = Layer.effect(Second, info).pipe(Layer.provide(Info.layerMemory()))
     return Effect.gen(function*() {
-      const { answer } = yield* Info.InfoState
-      yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [], mine: true }))
+      const { respond } = yield* Info.InfoState
+      yield* respond(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [], mine: true }))
       assert.isTrue((yield* meta)["mine"])
       assert.strictEqual((yield* flipReason(Second.use((service) => service.spotMeta())))._tag, "InvalidRequest")
     }).pipe(Effect.provide(Layer.merge(Info.layerMemory(), second)))

@@ -33,7 +33,7 @@ const tagOf = (sending: ReturnType<typeof relay>) =>
   Effect.match(sending, { onSuccess: () => "relayed", onFailure: (error) => unwrapReason(error)._tag })
 
 const answerWith = (answer: Effect.Effect<UpstreamResponse.UpstreamResponse, OutcomeUnknown | UpstreamUnavailable>) =>
-  ExchangeMemory.ExchangeState.use((state) => Ref.set(state.answer, answer))
+  ExchangeMemory.ExchangeState.use((state) => Ref.set(state.response, answer))
 
 const venue = (status: number, text: string) => Effect.succeed(UpstreamResponse.json("trading-api", status, text))
 

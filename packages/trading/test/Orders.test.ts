@@ -147,7 +147,7 @@ describe("resolve", () => {
       assert.strictEqual((yield* flipReason(submit(signed)))._tag, "OutcomeUnknown")
       const resolution = yield* Exchange.use(({ resolve }) => resolve(signed))
       assert.strictEqual(resolution._tag, "Accepted")
-      if (resolution._tag === "Accepted") assert.deepStrictEqual(resolution.answer.entries, [restingLeg, refusedLeg])
+      if (resolution._tag === "Accepted") assert.deepStrictEqual(resolution.result.entries, [restingLeg, refusedLeg])
       assert.lengthOf(yield* unanswered, 0)
       assert.strictEqual(transport.sent[1]?.body, transport.sent[0]?.body)
     }))

@@ -54,12 +54,12 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
 ]
 
 describe("resolve", () => {
-  for (const [answer, word, left] of outcomes) {
-    const title = "sent" in answer
-      ? `a transport that is ${answer.detail}`
-      : new TextDecoder().decode(Buffer.concat([answer.body].flat()))
+  for (const [response, word, left] of outcomes) {
+    const title = "sent" in response
+      ? `a transport that is ${response.detail}`
+      : new TextDecoder().decode(Buffer.concat([response.body].flat()))
     it.effect(`${word}, by the identical bytes and not before it is called: ${title}`, () => {
-      const { run, transport } = venue(ScriptedTransport.broken, answer, duplicate)
+      const { run, transport } = venue(ScriptedTransport.broken, response, duplicate)
       return Effect.gen(function*() {
         yield* TestClock.setTime(now)
         const signed = yield* action
@@ -112,14 +112,14 @@ const signsAnew = {
 describe("a program that signs anew what was not sent", () => {
   for (const [how, program] of Object.entries(signsAnew)) {
     for (
-      const [answer, reason] of [
+      const [response, reason] of [
         [ScriptedTransport.unreachable, "UpstreamUnavailable"],
         [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
         [refused("Action already expired"), "ActionRejected"]
       ] as const
     ) {
       it.effect(`does not sign again after a resolution that ended in ${reason}: ${how}`, () => {
-        const { run, transport } = venue(ScriptedTransport.broken, answer, ok)
+        const { run, transport } = venue(ScriptedTransport.broken, response, ok)
         return Effect.gen(function*() {
           yield* TestClock.setTime(now)
           let signatures = 0
@@ -153,9 +153,9 @@ const watched = Effect.gen(function*() {
   const log = yield* ActionLog.ActionLog
   const gate = yield* Deferred.make<void>()
   const seen: Array<ReadonlyArray<string>> = []
-  const { answer } = yield* ExchangeMemory.ExchangeState
+  const { response } = yield* ExchangeMemory.ExchangeState
   yield* Ref.set(
-    answer,
+    response,
     Effect.gen(function*() {
       seen.push((yield* log.unanswered).map(({ actionType, state }) => `${actionType} ${state}`))
       yield* Deferred.await(gate)
@@ -183,7 +183,7 @@ describe("the action log of a gateway", () => {
       Effect.succeed(documented)
     ]] as const
   ) {
-    it.effect(`holds an action of ${who} before it is sent, and until its answer, though the caller has left`, () =>
+    it.effect(`holds an action of ${who} before it is sent, and until its response, though the caller has left`, () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(now)
         const signed = yield* signing

@@ -61,7 +61,7 @@ export interface Reads<Call extends { readonly operation: Operation.ReadOperatio
   /** Returns the targets (upstream addresses with a path) of a call, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** Sends a call. Default: one request for each call. */
-  readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
+  readonly send?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
   /** Determines by further reads how long a response can be cached; see {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
 }
@@ -89,7 +89,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
-  readonly attempt: Attempts.Attempts["ask"]
+  readonly attempt: Attempts.Attempts["send"]
   /**
    * Runs a read of the gateway itself in the background, as soon as the upstream's rate limit has capacity for
    * background reads. The read takes precedence over refreshes of cached responses.
@@ -118,7 +118,7 @@ export const requestIds = () => {
 /** The functions that the reads over one protocol share. */
 interface Kind<Call extends { readonly operation: Operation.ReadOperation }, A, E> {
   readonly protocol: Operation.ReadProtocol<Call, A, E>
-  readonly ask: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
+  readonly send: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
   readonly confirm: Reads<Call, A, E, unknown>["confirm"]
   readonly pacerOf: RateLimiter["Service"]["pacerOf"]
 }
@@ -149,8 +149,8 @@ class CallRead<Call extends { readonly operation: Operation.ReadOperation }, A, 
     return this.#kind.protocol.key(this.#call)
   }
 
-  get ask(): Effect.Effect<A, E | CommonFailure> {
-    return this.#kind.ask(this.#call, this.#targets)
+  get send(): Effect.Effect<A, E | CommonFailure> {
+    return this.#kind.send(this.#call, this.#targets)
   }
 
   get accounts(): ReadonlyArray<string> | undefined {
@@ -200,7 +200,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return Pipeline.of({
     accounts: cache.accounts,
-    attempt: attempts.ask,
+    attempt: attempts.send,
     inTurn: (upstream, read) =>
       Effect.clockWith((clock) => {
         const pacer = parts.rateLimiter.pacerOf(upstream)
@@ -216,10 +216,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
           space: cacheSpace(upstream),
           codec: protocol.codec
         })
-        const ask = reads.ask ??
+        const send = reads.send ??
           ((call, targets) =>
-            Effect.suspend(() => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId()))))
-        const kind: Kind<Call, A, E> = { protocol, ask, confirm, pacerOf: parts.rateLimiter.pacerOf }
+            Effect.suspend(() => attempts.send({ operation: call.operation, targets }, protocol.write(call, nextId()))))
+        const kind: Kind<Call, A, E> = { protocol, send, confirm, pacerOf: parts.rateLimiter.pacerOf }
         return {
           put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
             const found = targetsOf(call)

@@ -15,13 +15,13 @@ import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSch
 
 const venue = RateLimiter.layerMemory({ "trading-api": 1200 })
 
-const take = (asked: RateLimiter.Ask) => RateLimiter.RateLimiter.use((limiter) => limiter.take(asked))
+const take = (asked: RateLimiter.PermitRequest) => RateLimiter.RateLimiter.use((limiter) => limiter.take(asked))
 
-const tryTake = (asked: RateLimiter.Ask) =>
+const tryTake = (asked: RateLimiter.PermitRequest) =>
   RateLimiter.RateLimiter.use((limiter) => Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock))))
 
 /** Milliseconds until the call starts or is refused, and the seconds of its refusal. */
-const wait = (asked: RateLimiter.Ask) =>
+const wait = (asked: RateLimiter.PermitRequest) =>
   Effect.gen(function*() {
     const begin = yield* Clock.currentTimeMillis
     const refused = yield* Effect.match(take(asked), {
@@ -33,7 +33,7 @@ const wait = (asked: RateLimiter.Ask) =>
     return "retryAfter" in refused ? refused : "at once"
   })
 
-const starts = (asked: RateLimiter.Ask) =>
+const starts = (asked: RateLimiter.PermitRequest) =>
   Effect.gen(function*() {
     let count = 0
     while ((yield* wait(asked)) === "at once") count += 1
@@ -50,7 +50,7 @@ const fill = Effect.gen(function*() {
 
 const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
-const joining = (asked: RateLimiter.Ask) => Effect.forkChild(wait(asked), { startImmediately: true })
+const joining = (asked: RateLimiter.PermitRequest) => Effect.forkChild(wait(asked), { startImmediately: true })
 
 describe("a limit of 1200 weight a minute", () => {
   it.effect("can be used at once, except for the share of actions, and again when the window has passed", () =>
@@ -215,7 +215,7 @@ describe("a limit of 1200 weight a minute", () => {
 })
 
 describe("tryTake", () => {
-  const isTaken = (asked: RateLimiter.Ask) => Effect.map(tryTake(asked), (permits) => permits !== undefined)
+  const isTaken = (asked: RateLimiter.PermitRequest) => Effect.map(tryTake(asked), (permits) => permits !== undefined)
 
   it.effect("takes what has room now, and answers undefined for a call that would have to wait", () =>
     Effect.gen(function*() {
@@ -270,7 +270,7 @@ describe("tryTake", () => {
         Effect.gen(function*() {
           const outcomes = { taken: 0, late: 0 }
           /** Takes with `tryTake` and with `take` in turn, and asks the other one for the same answer. */
-          const mixed = (limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) =>
+          const mixed = (limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.PermitRequest) =>
             Effect.gen(function*() {
               const permits = yield* Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock)))
               if (permits === undefined) {

@@ -125,11 +125,13 @@ const grid = 50
 
 const venue = { "trading-api": 1200 }
 
-const starts = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) {
-  let count = 0
-  while ((yield* Effect.exit(limiter.take(asked)))._tag === "Success") count += 1
-  return count
-})
+const starts = Effect.fnUntraced(
+  function*(limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.PermitRequest) {
+    let count = 0
+    while ((yield* Effect.exit(limiter.take(asked)))._tag === "Success") count += 1
+    return count
+  }
+)
 
 const degraded = Effect.map(Metric.snapshot, (metrics) => {
   const found = metrics.find(({ attributes, id }) =>

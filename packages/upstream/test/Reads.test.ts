@@ -4,7 +4,7 @@ import { CurrentKeepCounted, detached } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -63,7 +63,7 @@ const reading = Effect.fnUntraced(function*(
 })
 
 const resultOf = Effect.map(
-  (answer: RpcAnswer) => answer._tag === "Result" ? answer.result.text : answer.message
+  (answer: RpcResponse) => answer._tag === "Result" ? answer.result.text : answer.message
 )
 
 describe("a read", () => {

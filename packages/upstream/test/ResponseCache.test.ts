@@ -21,13 +21,13 @@ const settled = TestClock.adjust(0)
 /** An upstream that counts its answers; `state` says how it is. */
 const makePeer = () => {
   const state = { asked: 0, down: false, status: 200 }
-  const ask: Effect.Effect<UpstreamResponse.UpstreamResponse, string> = Effect.suspend(() => {
+  const send: Effect.Effect<UpstreamResponse.UpstreamResponse, string> = Effect.suspend(() => {
     state.asked += 1
     return state.down
       ? Effect.fail(`down ${state.asked}`)
       : Effect.succeed(UpstreamResponse.json("trading-api", state.status, `"answer ${state.asked}"`))
   })
-  return { state, ask }
+  return { state, send }
 }
 
 type Query = Partial<ResponseCache.Query<UpstreamResponse.UpstreamResponse, string>>
@@ -41,7 +41,7 @@ const setup = Effect.fnUntraced(function*(options: Query = {}) {
     upstream: "trading-api",
     key: "k",
     cachePolicy: () => rule,
-    ask: peer.ask,
+    send: peer.send,
     ...options
   } as const
   const spoken = (answer: UpstreamResponse.UpstreamResponse) => [answer.text, answer.age]
@@ -114,8 +114,8 @@ describe("ResponseCache", () => {
     run(Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const peer = makePeer()
-      const ask = Effect.andThen(Deferred.await(gate), peer.ask)
-      const { get, query, read } = yield* setup({ ask })
+      const send = Effect.andThen(Deferred.await(gate), peer.send)
+      const { get, query, read } = yield* setup({ send })
       const { cachePolicy: _, ...unkept } = query
       const herd = Array.from({ length: 50 })
       const fibers = yield* Effect.forEach(herd, () => Effect.forkChild(get, { startImmediately: true }))
@@ -232,7 +232,7 @@ describe("ResponseCache", () => {
       assert.deepStrictEqual(yield* get, ["\"answer 2\"", 0])
     })))
 
-  it.effect("a rule may keep for those who ask for it only", () =>
+  it.effect("a rule may keep for those who request it only", () =>
     run(Effect.gen(function*() {
       const asked: CachePolicy = { fresh: 1000, staleIfError: 0 }
       const { get, state } = yield* setup({
@@ -251,10 +251,10 @@ describe("ResponseCache", () => {
     run(Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const peer = makePeer()
-      const ask = Effect.andThen(peer.ask, (answer) => Effect.as(Deferred.await(gate), answer))
+      const send = Effect.andThen(peer.send, (answer) => Effect.as(Deferred.await(gate), answer))
       const { query, read, spoken } = yield* setup()
       const { cachePolicy: _, ...unkept } = query
-      const get = Effect.map(read({ ...unkept, ask }), spoken)
+      const get = Effect.map(read({ ...unkept, send }), spoken)
       const fibers = yield* Effect.forEach(
         [get, get, Effect.provideService(get, Freshness, "none")],
         (each) => Effect.forkChild(each, { startImmediately: true })
@@ -267,11 +267,11 @@ describe("ResponseCache", () => {
       ])
     })))
 
-  it.effect("an answer that says the upstream cannot now is the leader's own: the others ask once more", () =>
+  it.effect("an answer that says the upstream cannot now is the leader's own: the others send once more", () =>
     run(Effect.gen(function*() {
-      const { ask, state } = makePeer()
+      const { send, state } = makePeer()
       const { query, read, spoken } = yield* setup()
-      const get = Effect.map(read({ ...query, ask: Effect.delay(ask, "10 millis") }), spoken)
+      const get = Effect.map(read({ ...query, send: Effect.delay(send, "10 millis") }), spoken)
       state.status = 503
       const fibers = yield* Effect.forEach(
         Array.from({ length: 10 }),
@@ -327,7 +327,7 @@ describe("ResponseCache", () => {
     run(
       Effect.gen(function*() {
         const { query, read, state } = yield* setup({
-          ask: Effect.succeed(UpstreamResponse.json("trading-api", 200, "x"))
+          send: Effect.succeed(UpstreamResponse.json("trading-api", 200, "x"))
         })
         const keys = Array.from({ length: 100 }, (_, index) => `${index}`)
         yield* Effect.forEach(keys, (key) => read({ ...query, key }), { discard: true })

@@ -68,7 +68,7 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule, pac
         key,
         cachePolicy: () => cachePolicy,
         pacer,
-        ask: Effect.suspend(() => {
+        send: Effect.suspend(() => {
           state.asked += 1
           return state.down
             ? Effect.fail("down")
@@ -158,7 +158,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
 })
 
 describe.each(servers.filter((server) => server.isInstalled))("responses shared through $name", ({ start }) => {
-  it.live("what one replica read the others do not ask for, and they know its age", () =>
+  it.live("what one replica read the others do not read, and they know its age", () =>
     Effect.gen(function*() {
       const server = yield* start
       const test = Effect.gen(function*() {

@@ -11,7 +11,7 @@ import * as TestClock from "effect/testing/TestClock"
 const upstream = Effect.sync(() => {
   const asked: Array<Deferred.Deferred<string, string>> = []
   let left = 0
-  const ask = Effect.suspend(() => {
+  const send = Effect.suspend(() => {
     const answer = Deferred.makeUnsafe<string, string>()
     asked.push(answer)
     return Effect.onInterrupt(Deferred.await(answer), () =>
@@ -25,7 +25,7 @@ const upstream = Effect.sync(() => {
     return found
   }
   return {
-    ask,
+    send,
     asked: () => asked.length,
     left: () => left,
     succeed: (index: number, value: string) => Deferred.succeed(nth(index), value),
@@ -46,7 +46,7 @@ describe("SingleFlight", () => {
       let shared = 0
       const run = flights.run({
         key: "a",
-        ask: peer.ask,
+        send: peer.send,
         onCoalesced: () => {
           shared += 1
         }
@@ -70,16 +70,16 @@ describe("SingleFlight", () => {
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>()
-      yield* herd(1, flights.run({ key: "a", ask: peer.ask }))
-      yield* herd(1, flights.run({ key: "b", ask: peer.ask }))
+      yield* herd(1, flights.run({ key: "a", send: peer.send }))
+      yield* herd(1, flights.run({ key: "b", send: peer.send }))
       assert.strictEqual(peer.asked(), 2)
     }))
 
-  it.effect("the others ask once more after the leader failed, and get that answer", () =>
+  it.effect("the others send once more after the leader failed, and get that answer", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>()
-      const fibers = yield* herd(50, flights.run({ key: "a", ask: peer.ask }))
+      const fibers = yield* herd(50, flights.run({ key: "a", send: peer.send }))
       yield* settled
       yield* peer.fail(0, "broken")
       yield* settled
@@ -95,7 +95,7 @@ describe("SingleFlight", () => {
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>()
-      const fibers = yield* herd(50, flights.run({ key: "a", ask: peer.ask }))
+      const fibers = yield* herd(50, flights.run({ key: "a", send: peer.send }))
       yield* settled
       yield* peer.fail(0, "first")
       yield* settled
@@ -111,10 +111,10 @@ describe("SingleFlight", () => {
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>({ maxWait: "5 seconds" })
-      const old = yield* herd(2, flights.run({ key: "a", ask: peer.ask }))
-      const content = yield* herd(1, flights.run({ key: "a", ask: peer.ask, takesFailure: true }))
+      const old = yield* herd(2, flights.run({ key: "a", send: peer.send }))
+      const content = yield* herd(1, flights.run({ key: "a", send: peer.send, takesFailure: true }))
       yield* TestClock.adjust(1)
-      const young = yield* herd(1, flights.run({ key: "a", ask: peer.ask }))
+      const young = yield* herd(1, flights.run({ key: "a", send: peer.send }))
       yield* TestClock.adjust(5000)
       yield* peer.fail(0, "late")
       assert.deepStrictEqual(yield* Fiber.joinAll([...old, ...content]), [
@@ -132,7 +132,7 @@ describe("SingleFlight", () => {
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>()
-      const fibers = yield* herd(4, flights.run({ key: "a", ask: peer.ask }))
+      const fibers = yield* herd(4, flights.run({ key: "a", send: peer.send }))
       yield* settled
       for (const [index, fiber] of fibers.slice(0, 3).entries()) {
         assert.strictEqual(peer.asked(), index + 1)
@@ -149,7 +149,7 @@ describe("SingleFlight", () => {
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>()
-      const fibers = yield* herd(3, flights.run({ key: "a", ask: peer.ask }))
+      const fibers = yield* herd(3, flights.run({ key: "a", send: peer.send }))
       yield* settled
       for (const fiber of fibers.toReversed()) yield* Fiber.interrupt(fiber)
       assert.strictEqual(peer.asked(), 1)
@@ -157,23 +157,23 @@ describe("SingleFlight", () => {
       assert.isFalse(flights.has("a"))
     }))
 
-  it.effect("a defect of the leader is its own: the others ask again", () =>
+  it.effect("a defect of the leader is its own: the others send again", () =>
     Effect.gen(function*() {
       const flights = SingleFlight.makeSingleFlight<string, string>()
       const gate = yield* Deferred.make<void>()
       let asked = 0
-      const ask = Effect.suspend(() => {
+      const send = Effect.suspend(() => {
         asked += 1
         return asked === 1 ? Effect.andThen(Deferred.await(gate), Effect.die("bug")) : Effect.succeed("answer")
       })
-      const fibers = yield* herd(3, flights.run({ key: "a", ask }))
+      const fibers = yield* herd(3, flights.run({ key: "a", send }))
       yield* Deferred.succeed(gate, undefined)
       const [first, ...others] = yield* Fiber.joinAll(fibers)
       assert.deepStrictEqual(first, Exit.die("bug"))
       assert.deepStrictEqual(others, [Exit.succeed("answer"), Exit.succeed("answer")])
     }))
 
-  it.effect("lets each caller ask for itself after a refusal that the leader earned, also one with another answer at hand", () =>
+  it.effect("lets each caller read by itself after a refusal that the leader earned, also one with another answer at hand", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
       const flights = SingleFlight.makeSingleFlight<string, string>(
@@ -181,8 +181,8 @@ describe("SingleFlight", () => {
         (answer) => answer === "refused" ? "caller" : answer === "down" ? "upstream" : undefined
       )
       const fibers = [
-        ...(yield* herd(3, flights.run({ key: "a", ask: peer.ask }))),
-        ...(yield* herd(1, flights.run({ key: "a", ask: peer.ask, takesFailure: true })))
+        ...(yield* herd(3, flights.run({ key: "a", send: peer.send }))),
+        ...(yield* herd(1, flights.run({ key: "a", send: peer.send, takesFailure: true })))
       ]
       yield* settled
       assert.strictEqual(peer.asked(), 1)
@@ -202,12 +202,12 @@ describe("SingleFlight", () => {
       const flights = SingleFlight.makeSingleFlight<string, QuotaExceeded>()
       const refused = new QuotaExceeded({ retryAfter: 60 })
       const leaders: Array<Deferred.Deferred<string, QuotaExceeded>> = []
-      const ask = Effect.suspend(() => {
+      const send = Effect.suspend(() => {
         const answer = Deferred.makeUnsafe<string, QuotaExceeded>()
         leaders.push(answer)
         return Deferred.await(answer)
       })
-      const run = flights.run({ key: "a", ask, takesFailure: true })
+      const run = flights.run({ key: "a", send, takesFailure: true })
       const fibers = yield* Effect.forEach(
         [1, 2, 3, 4],
         () => Effect.forkChild(Effect.exit(run), { startImmediately: true })

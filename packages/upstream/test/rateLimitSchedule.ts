@@ -4,7 +4,7 @@ import type { Caller } from "@trigate/domain/Caller"
 import { candleSnapshot, spotMeta } from "@trigate/domain/info/InfoOperations"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import { worstCost } from "@trigate/upstream/limits/RateLimiter"
-import type { Ask, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
+import type { PermitRequest, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import type { UpstreamLabel } from "@trigate/upstream/unstable/Upstream"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -22,7 +22,7 @@ export const ask = (
   maxWait = 0,
   upstream: UpstreamLabel = "trading-api",
   caller: Caller = local
-): Ask => ({
+): PermitRequest => ({
   upstream,
   class: cost === action ? "once" : "read",
   cost,
@@ -123,7 +123,10 @@ export const run = Effect.fnUntraced(function*(
     readonly settle: Effect.Effect<void>
     readonly during?: (at: number) => Effect.Effect<void>
     /** How a call takes its units; `take` of its replica when not given. */
-    readonly take?: (limiter: RateLimiter["Service"], asked: Ask) => ReturnType<RateLimiter["Service"]["take"]>
+    readonly take?: (
+      limiter: RateLimiter["Service"],
+      asked: PermitRequest
+    ) => ReturnType<RateLimiter["Service"]["take"]>
   }
 ) {
   const starts: Array<Start> = []

@@ -22,8 +22,8 @@ it.effect("reads from the sandbox", () =>
 
 it.effect("reads what the test sets, and fails with the class that the packages export", () =>
   Effect.gen(function*() {
-    const { answer } = yield* Info.InfoState
-    yield* answer(spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
+    const { respond } = yield* Info.InfoState
+    yield* respond(spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
     assert.isUndefined(yield* firstToken)
     const failure = yield* Effect.flip(
       Info.Info.use(({ candleSnapshot }) => candleSnapshot({ coin: "NOSUCHCOIN", interval: "1d", startTime: 0 }))
@@ -33,9 +33,9 @@ it.effect("reads what the test sets, and fails with the class that the packages 
 
 it.effect("places orders and reads the entry of each", () =>
   Effect.gen(function*() {
-    const { answer } = yield* ExchangeMemory.ExchangeState
+    const { response: respond } = yield* ExchangeMemory.ExchangeState
     const statuses = [{ resting: { oid: 7 } }, { error: "Insufficient margin to place order. asset=0" }]
-    yield* Ref.set(answer, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
+    yield* Ref.set(respond, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
     assert.deepStrictEqual(yield* placedByService, [
       "rests as 7",
       "InsufficientMargin: Insufficient margin to place order. asset=0"

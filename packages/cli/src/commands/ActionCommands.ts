@@ -170,7 +170,7 @@ export const maxSlippage = 50
 /** Reads the mid price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
 export const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const dex = coin.includes(":") ? { dex: coin.slice(0, coin.indexOf(":")) } : {}
-  const mids = yield* GatewayAccess.ask(Info.allMids(dex))
+  const mids = yield* GatewayAccess.send(Info.allMids(dex))
   return yield* Effect.fromOption(Option.fromUndefinedOr(mids[coin]), () => unknownAsset(coin, Object.keys(mids)))
 })
 
@@ -191,7 +191,7 @@ export interface OrderTerms {
 export const prepareOrder = Effect.fnUntraced(function*(
   { cloid, coin, price, reduceOnly, side, size, slippage, tif }: OrderTerms
 ) {
-  const asset = yield* GatewayAccess.ask(Info.asset(coin))
+  const asset = yield* GatewayAccess.send(Info.asset(coin))
   if (Hype.atMostPlaces(size, asset.szDecimals) !== size) {
     return yield* Input.fault(
       `${size} has too many decimal places: sizes of ${coin} have at most ${asset.szDecimals}`
@@ -315,7 +315,7 @@ const ordersToCancel = Effect.fnUntraced(function*(
   dexes: ReadonlyArray<string>,
   ids: ReadonlyArray<string>
 ) {
-  const open = (yield* GatewayAccess.ask(
+  const open = (yield* GatewayAccess.send(
     Effect.forEach(dexes, (dex) => Info.openOrders({ user: account, ...SignedSending.inDex(dex) }), { concurrency: 4 })
   )).flat()
   if (ids.length === 0) {
@@ -338,7 +338,7 @@ export const prepareCancel = Effect.fnUntraced(function*(
   const assets = new Map(
     yield* Effect.forEach(
       new Set(orders.map(({ coin }) => coin)),
-      (coin) => Effect.map(GatewayAccess.ask(Info.asset(coin)), ({ id }) => [coin, id] as const)
+      (coin) => Effect.map(GatewayAccess.send(Info.asset(coin)), ({ id }) => [coin, id] as const)
     )
   )
   const cancels = orders.map(({ coin, oid }) => ({ asset: assets.get(coin) ?? 0, orderId: oid }))

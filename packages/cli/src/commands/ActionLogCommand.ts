@@ -199,7 +199,7 @@ const layerDatabase = (found: Settings, place: ActionLogStore.DatabaseLocation) 
           // also removes the entry from this log, because the gateway can use another action log
           yield* forget(entry)
           const rejection = resolution._tag === "Accepted"
-            ? Option.getOrUndefined(legRejection(resolution.answer))
+            ? Option.getOrUndefined(legRejection(resolution.result))
             : resolution.rejection
           return explainResolution(resolution._tag, rejection?.message ?? "", entry)
         })

@@ -256,7 +256,7 @@ const spotMeta = Command.make("spot-meta", {
   )
 }, ({ name }) =>
   Effect.gen(function*() {
-    const whole = yield* GatewayAccess.ask(Info.spotMeta())
+    const whole = yield* GatewayAccess.send(Info.spotMeta())
     const meta = Option.match(name, { onNone: () => whole, onSome: (wanted) => named(whole, wanted) })
     if (meta.universe.length === 0 && meta.tokens.length === 0) {
       return yield* new NothingNamed({ name: Option.getOrElse(name, () => "") })
@@ -283,7 +283,7 @@ const raw = Command.make("raw", {
       readQuery(parsed.success),
       () => Output.fault("The query must be a JSON object with a type, such as {\"type\":\"allMids\"}")
     )
-    yield* Output.printJson(yield* GatewayAccess.ask(Info.raw(request)))
+    yield* Output.printJson(yield* GatewayAccess.send(Info.raw(request)))
   })).pipe(
     Command.withDescription("Send any query to /info and print its response as JSON, with all digits of integers"),
     Command.withShortDescription("Send any query to /info and print its response as JSON"),
@@ -308,7 +308,7 @@ const storage = Command.make("storage", {
   slot: Output.slot("slot").pipe(Argument.withDescription("Storage slot: 0, 12, 0xb, or a 32-byte hash"))
 }, ({ address, slot }) =>
   Effect.gen(function*() {
-    const value = yield* GatewayAccess.ask(Evm.getStorageAt({ address, slot }))
+    const value = yield* GatewayAccess.send(Evm.getStorageAt({ address, slot }))
     yield* Output.print({ json: { address, slot, value }, table: value })
   })).pipe(
     Command.withDescription("Print one 32-byte storage word of a contract, at the latest block"),
@@ -322,7 +322,7 @@ const storage = Command.make("storage", {
 
 const gas = Command.make("gas", {}, () =>
   Effect.gen(function*() {
-    const [small, big] = yield* GatewayAccess.ask(
+    const [small, big] = yield* GatewayAccess.send(
       Effect.all([Evm.gasPrice(), Evm.bigBlockGasPrice()], { concurrency: 2 })
     )
     const row = (name: string, wei: bigint) => [name, EvmResources.formatGwei(wei), String(wei)]
@@ -366,7 +366,7 @@ export const token = Command.make("token", {
   )
 }, ({ address }) =>
   Effect.gen(function*() {
-    const token = yield* GatewayAccess.ask(Tokens.getTokenData({ address }))
+    const token = yield* GatewayAccess.send(Tokens.getTokenData({ address }))
     yield* Output.print({ json: token, table: tokenFacts(token) })
   })).pipe(
     Command.withDescription("Print name, symbol, decimals and supply of a token of the token chain"),
@@ -423,7 +423,7 @@ const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration
 })
 
 const receiptNow = Effect.fnUntraced(function*(hash: Hash) {
-  const receipt = yield* GatewayAccess.ask(Layer2.getTransactionReceipt({ hash }))
+  const receipt = yield* GatewayAccess.send(Layer2.getTransactionReceipt({ hash }))
   return receipt === null ? yield* new ReceiptAbsent({ hash }) : receipt
 })
 
@@ -577,7 +577,7 @@ export const positions = Command.make("positions", {
   Effect.gen(function*() {
     const user = yield* SignedSending.find(account, key)
     const covered = yield* SignedSending.dexes(dex)
-    const state = yield* GatewayAccess.ask(
+    const state = yield* GatewayAccess.send(
       Effect.all({ dexes: queryDexes(user, covered), spot: Info.spotClearinghouseState({ user }) }, { concurrency: 2 })
     )
     const { dexes: [{ orders, perpetuals }, ...others], spot } = state

@@ -85,7 +85,7 @@ const mids = Command.make("mids", {
   ...flags
 }, ({ coins, dex, ...options }) =>
   Effect.gen(function*() {
-    yield* Effect.forEach(coins, (coin) => GatewayAccess.ask(Info.asset(coin)))
+    yield* Effect.forEach(coins, (coin) => GatewayAccess.send(Info.asset(coin)))
     const [name = ""] = Option.isNone(dex) ? [""] : yield* SignedSending.dexes(dex)
     yield* follow(
       options,
@@ -120,7 +120,7 @@ const coinCommand = <Name extends string, A, B, R>(
 ) =>
   Command.make(name, { coin: SignedSending.coin, ...flags }, ({ coin, ...options }) =>
     Effect.gen(function*() {
-      const asset = yield* GatewayAccess.ask(Info.asset(coin))
+      const asset = yield* GatewayAccess.send(Info.asset(coin))
       yield* follow(options, (streams) => open(streams, asset.coin), items, (item) => print(item, coin))
     }))
 

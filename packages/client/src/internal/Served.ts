@@ -12,7 +12,7 @@ import {
   wrapReason
 } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { parseAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { parseResponse } from "@trigate/domain/evm/EvmProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { typedMethodMapper } from "@trigate/domain/operations/Operation"
@@ -68,9 +68,9 @@ export const broken =
       })
 
 /** Sends a request over the connection of the context. Fails with `UpstreamUnavailable` if there is no response. */
-export const ask = <A>(
-  send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
-) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
+export const sendRequest = <A>(
+  call: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
+) => Effect.mapError(Connection.use(call), (error) => wrapReason(unreachable(error)))
 
 /** Makes a decoder for responses from the gateway itself, which can have a status other than 200. */
 export const ownReader = <Response extends Operation.AnyCodec>(response: Response) => {
@@ -92,7 +92,7 @@ export const readOwn = <Response extends Operation.AnyCodec, Args extends Readon
   const call: (...args: Args) => Effect.Effect<Response["Type"], CallFailure, Connection> = Effect.fn(
     `GatewayClient.${name}`
   )(function*(...args: Args) {
-    return yield* read(yield* ask(({ own }) => own.get(pathOf(...args))))
+    return yield* read(yield* sendRequest(({ own }) => own.get(pathOf(...args))))
   })
   return call
 }
@@ -109,14 +109,14 @@ export const postOwn = <Payload extends Operation.AnyCodec, Response extends Ope
     Effect
       .fn(`GatewayClient.${name}`)(function*(path, value) {
         const { text } = yield* Effect.mapError(write(value), wrapReason)
-        return yield* read(yield* ask(({ own }) => own.post(path, text)))
+        return yield* read(yield* sendRequest(({ own }) => own.post(path, text)))
       })
   return call
 }
 
 /** Sends a query. */
 export const send: InfoProtocol.Send<CallFailure, Connection> = ({ body }) =>
-  ask(({ chains }) => chains.post(Paths.info, body.text))
+  sendRequest(({ chains }) => chains.post(Paths.info, body.text))
 
 /** Makes the function that sends a query and decodes the response. */
 export const query = typedMethodMapper<CallFailure, Connection>((operation) =>
@@ -134,7 +134,10 @@ export const callAt = (path: string, chain: Chain) =>
       nodeLabels[chain],
       Effect.fnUntraced(function*(call) {
         const id = yield* Connection.use(({ nextId }) => nextId)
-        return yield* parseAnswer(yield* ask(({ chains }) => chains.post(path, EvmProtocol.body(id, call))), id)
+        return yield* parseResponse(
+          yield* sendRequest(({ chains }) => chains.post(path, EvmProtocol.body(id, call))),
+          id
+        )
       })
     )
   )
@@ -157,7 +160,7 @@ export const sendAt = (path: string, chain: Chain) =>
       const id = yield* Connection.use(({ nextId }) => nextId)
       const sending = Connection.use(({ chains }) => chains.post(path, EvmProtocol.body(id, call)))
       const answer = yield* Effect.mapError(sending, broken({ advice }))
-      return yield* Effect.mapError(parseAnswer(answer, id), (error) =>
+      return yield* Effect.mapError(parseResponse(answer, id), (error) =>
         error._tag === "UpstreamMalformed"
           ? new OutcomeUnknown({ upstream: error.upstream, advice, detail: error.message })
           : error)

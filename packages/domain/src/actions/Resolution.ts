@@ -14,13 +14,13 @@ import { type ActionEntry, ActionRejected, type ActionResult, type RejectionReas
  *
  * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If the signer also signed other bytes
  *   with that nonce, one of the two actions took effect.
- * - `Accepted`: the first attempt never arrived, and the venue accepted the resend; `answer` is the resend's result, as
+ * - `Accepted`: the first attempt never arrived, and the venue accepted the resend; `result` is the resend's result, as
  *   `submit` returns it.
  * - `Rejected`: the venue refused the resend for a reason that also applied to the first attempt.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
-  | { readonly _tag: "Accepted"; readonly answer: ActionResult }
+  | { readonly _tag: "Accepted"; readonly result: ActionResult }
   | { readonly _tag: "Rejected"; readonly rejection: ActionRejected }
 
 /**
@@ -129,7 +129,7 @@ export const ofOutcome = <R>(
   unresolved: Unresolved
 ): Effect.Effect<Resolution, StillUnknown, R> =>
   outcome.pipe(
-    Effect.map((answer): Resolution => ({ _tag: "Accepted", answer })),
+    Effect.map((answer): Resolution => ({ _tag: "Accepted", result: answer })),
     Effect.catchTags({
       ActionRejected: (rejection) => Effect.fromOption(ofRejection(rejection), () => rejection),
       NonceAlreadyUsed: (error) => Effect.fromOption(ofNonceUsed(error), () => error)

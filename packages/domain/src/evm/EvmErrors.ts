@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import { InvalidRequest, UnsupportedMethod, UpstreamRateLimited, UpstreamUnavailable } from "../errors/GatewayError.ts"
 import type { CommonFailure } from "../errors/GatewayError.ts"
 import { problemType } from "../errors/Problem.ts"
-import type { RpcAnswer } from "./EvmProtocol.ts"
+import type { RpcResponse } from "./EvmProtocol.ts"
 
 // the codes of EIP-1474 and QuickNode, and the HTTP status 429, which some providers send as the code
 const rateLimitCodes = new Set([-32005, -32007, 429])
@@ -93,7 +93,7 @@ const suggestedIn = (words: string, asked: number): number | undefined => {
 export const isOfSize = (message: string): boolean =>
   ofBlocks.test(message) || ofResults.test(message) || ofAlternatives.test(message)
 
-type RpcError = Pick<Extract<RpcAnswer, { readonly _tag: "Error" }>, "code" | "error" | "isForbidden" | "message">
+type RpcError = Pick<Extract<RpcResponse, { readonly _tag: "Error" }>, "code" | "error" | "isForbidden" | "message">
 
 /** Returns whether an error of `eth_getLogs` may mean that the query is too large. */
 export const isLogRefusal = ({ code, error, isForbidden, message }: RpcError): boolean => {
@@ -108,7 +108,7 @@ export const isLogRefusal = ({ code, error, isForbidden, message }: RpcError): b
 
 /** Returns the limit that a query of logs may exceed; `undefined` if a smaller query would not be served either. */
 export const readLogRefusal = (
-  answer: RpcAnswer,
+  answer: RpcResponse,
   { alternatives, blocks }: LogQuerySize
 ): LogRefusal | undefined => {
   if (answer._tag === "Result" || (blocks < 2 && alternatives < 2) || !isLogRefusal(answer)) return undefined

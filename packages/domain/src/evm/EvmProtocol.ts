@@ -36,7 +36,7 @@ export interface RpcCall {
 }
 
 /** An upstream's response to one call: a result or an error object. `age` is its age in the cache, in seconds. */
-export type RpcAnswer =
+export type RpcResponse =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
   | {
     readonly _tag: "Error"
@@ -58,14 +58,14 @@ export type RpcAnswer =
   }
 
 /** Makes a result response. */
-export const result = (value: Json.Json, age?: number): RpcAnswer => ({
+export const result = (value: Json.Json, age?: number): RpcResponse => ({
   _tag: "Result",
   result: value,
   ...(age === undefined ? {} : { age })
 })
 
 /** Makes an error response, for implementations of a node. */
-export const error = (code: number, message: string): RpcAnswer => ({
+export const error = (code: number, message: string): RpcResponse => ({
   _tag: "Error",
   code,
   message,
@@ -73,7 +73,7 @@ export const error = (code: number, message: string): RpcAnswer => ({
 })
 
 /** Makes a node's response to an unsupported method. */
-export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
+export const methodNotFound = (method: string): RpcResponse => error(-32601, `the method ${method} does not exist`)
 
 const decodeRpcError = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Int, message: Schema.String }))
 
@@ -188,7 +188,7 @@ const errorMessage = (error: unknown, raw: string): string => {
 /**
  * Decodes a node's error. Returns it unchanged if clients can decode it; otherwise adds the missing code or message.
  */
-const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
+const readError = (raw: string, value: unknown): Extract<RpcResponse, { readonly _tag: "Error" }> => {
   const usual = decodeRpcError(value)
   if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
   const given = member(value, "code")
@@ -207,7 +207,7 @@ const readMembers = (
   textOf: MemberText | undefined,
   value: unknown,
   id: number
-): Result.Result<RpcAnswer, GatewayError.UpstreamMalformed> => {
+): Result.Result<RpcResponse, GatewayError.UpstreamMalformed> => {
   const result = textOf?.("result")
   const error = textOf?.("error")
   const answeredId = textOf?.("id")
@@ -241,7 +241,7 @@ const plainString = /^"[0-9A-Za-z]*"$/u
  * Extracts the result from the response to the call with the ID `id`, if the response has the format that most nodes
  * use; otherwise returns `undefined`.
  */
-const usualResult = (text: string, id: number): RpcAnswer | undefined => {
+const usualResult = (text: string, id: number): RpcResponse | undefined => {
   const head = `{"jsonrpc":"2.0","id":${id},"result":`
   const end = text.length - 1
   if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
@@ -259,11 +259,11 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
  * Decodes the response to the call with the ID `id`. Fails if the ID is wrong, or if the response does not have exactly
  * one of result and error.
  */
-export const readAnswer = (
+export const readResponse = (
   upstream: string,
   json: Json.Json,
   id: number
-): Result.Result<RpcAnswer, GatewayError.UpstreamMalformed> => {
+): Result.Result<RpcResponse, GatewayError.UpstreamMalformed> => {
   const usual = usualResult(json.text, id)
   if (usual !== undefined) return Result.succeed(usual)
   return Result.match(json.value, {
@@ -273,7 +273,7 @@ export const readAnswer = (
 }
 
 /** The response to one call of a batch. */
-export type BatchMember = Result.Result<RpcAnswer, GatewayError.UpstreamMalformed>
+export type BatchMember = Result.Result<RpcResponse, GatewayError.UpstreamMalformed>
 
 /**
  * Decodes a batch response that has the usual format and order of most nodes; returns `undefined` for any other
@@ -342,10 +342,10 @@ const parsedMembers = (value: unknown): MemberText | undefined =>
  * decoded. A body that is not a JSON-RPC response fails with `UpstreamMalformed` for HTTP 200, otherwise with the error
  * of the problem document or of the status.
  */
-export const parseAnswer = (
+export const parseResponse = (
   response: Operation.UpstreamResponse,
   id: number
-): Effect.Effect<RpcAnswer, GatewayError.ServedFailure> => {
+): Effect.Effect<RpcResponse, GatewayError.ServedFailure> => {
   if (response.status === 429) return Effect.fail(Operation.servedResponseFailure(response))
   const { json, upstream } = response
   const read = Effect.fromResult(Result.match(json.value, {
@@ -374,7 +374,7 @@ export interface CheckedOnce extends EvmCall {
 }
 
 /** The backend of an EVM chain. */
-export type EvmBackend = Operation.Backend<CheckedRead, CheckedOnce, RpcAnswer>
+export type EvmBackend = Operation.Backend<CheckedRead, CheckedOnce, RpcResponse>
 
 /** The backend of an EVM chain, including the chain's subscriptions. */
 export interface StreamingBackend extends EvmBackend {
@@ -445,7 +445,10 @@ const validate = (
 export const relay = ({ once, read }: EvmBackend) =>
 (
   call: EvmCall
-): Effect.Effect<RpcAnswer, GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock> => {
+): Effect.Effect<
+  RpcResponse,
+  GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock
+> => {
   const { operation, params, surface } = call
   const relayed = Effect.flatMapEager(
     validate(call),
@@ -491,7 +494,7 @@ const unread = ({ json, upstream }: Operation.UpstreamResponse, issue: string) =
  * Returns whether an error reports an exhausted rate limit. Some nodes send a rate-limit code for a query that is too
  * large; no other address would accept that query.
  */
-const isRateLimited = (answer: Extract<RpcAnswer, { readonly _tag: "Error" }>, method: string): boolean =>
+const isRateLimited = (answer: Extract<RpcResponse, { readonly _tag: "Error" }>, method: string): boolean =>
   isRateLimit(answer.code) && !(method === logsMethod ? isLogRefusal(answer) : isOfSize(answer.message))
 
 /**
@@ -500,11 +503,11 @@ const isRateLimited = (answer: Extract<RpcAnswer, { readonly _tag: "Error" }>, m
 export const judge = (id: number, method: string) =>
 (
   response: Operation.UpstreamResponse
-): Operation.AttemptResult<RpcAnswer, GatewayError.CommonFailure> => {
+): Operation.AttemptResult<RpcResponse, GatewayError.CommonFailure> => {
   const foreign = Operation.ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429) return ofStatus(response)
-  const read = readAnswer(response.upstream, response.json, id)
+  const read = readResponse(response.upstream, response.json, id)
   if (Result.isFailure(read)) {
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
@@ -547,7 +550,7 @@ const soleError = (answers: ReadonlyArray<BatchMember>) => {
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
   response: Operation.UpstreamResponse
-): Operation.AttemptResult<Operation.BatchAnswer<BatchMember>, GatewayError.CommonFailure> => {
+): Operation.AttemptResult<Operation.BatchResponse<BatchMember>, GatewayError.CommonFailure> => {
   const foreign = Operation.ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429 || response.status >= 500) return ofStatus(response)
@@ -566,7 +569,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       : Operation.retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
   }
   const refusal = Option.getOrUndefined(
-    Result.getSuccess(readAnswer(response.upstream, response.json, unusedId))
+    Result.getSuccess(readResponse(response.upstream, response.json, unusedId))
   )
   if (refusal?._tag === "Error" && isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
@@ -590,7 +593,7 @@ export const body = (id: number, { operation, params }: Pick<EvmCall, "operation
 export const writeBatch = (
   calls: ReadonlyArray<CheckedRead>,
   ids: ReadonlyArray<number>
-): Operation.Question<Operation.BatchAnswer<BatchMember>, GatewayError.CommonFailure> => ({
+): Operation.EncodedRead<Operation.BatchResponse<BatchMember>, GatewayError.CommonFailure> => ({
   body: Json.encode(`[${calls.map((call, index) => body(ids[index] ?? unusedId, call)).join(",")}]`),
   judge: judgeBatch(ids)
 })
@@ -598,7 +601,7 @@ export const writeBatch = (
 const isFaultCode = (code: number): boolean => code === -32603 || isRateLimit(code) || code >= 500
 
 /** The read protocol of an EVM node. */
-export const reads: Operation.ReadProtocol<CheckedRead, RpcAnswer, GatewayError.CommonFailure> = {
+export const reads: Operation.ReadProtocol<CheckedRead, RpcResponse, GatewayError.CommonFailure> = {
   // for params with a schema, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
@@ -625,11 +628,11 @@ export const readOnce = (
   { operation }: Pick<CheckedOnce, "operation">,
   response: Operation.UpstreamResponse,
   id: number
-): Effect.Effect<RpcAnswer, GatewayError.CommonFailure | GatewayError.OutcomeUnknown> => {
+): Effect.Effect<RpcResponse, GatewayError.CommonFailure | GatewayError.OutcomeUnknown> => {
   const unknown = () => Effect.fail(Operation.outcomeUnknown(response, "call", { advice: operation.advice }))
   if (response.status >= 500) return unknown()
   if (response.status === 429) return Effect.fail(Operation.responseFailure(response))
-  return Result.match(readAnswer(response.upstream, response.json, id), {
+  return Result.match(readResponse(response.upstream, response.json, id), {
     onSuccess: Effect.succeed,
     onFailure: () => response.status >= 400 ? Effect.fail(Operation.responseFailure(response)) : unknown()
   })
@@ -645,7 +648,7 @@ export const makeReader = <
   const decodeResult = Operation.decodeJson(operation.response)
   return (
     upstream: string,
-    answer: RpcAnswer
+    answer: RpcResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | GatewayError.CommonFailure> => {
     if (answer._tag === "Result") return decodeResult(upstream, answer.result)
     const error = answer.error.valueOrUndefined
@@ -666,7 +669,7 @@ export const makeReader = <
 }
 
 /** Sends a read on behalf of a service. */
-export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
+export type Send<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcResponse, E, R>
 
 /** Makes a read for the gateway's own calls. Unlike {@link makeMethod}, does not wrap errors in `UpstreamError`. */
 export const makeRead = <
@@ -676,7 +679,7 @@ export const makeRead = <
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const write = Operation.encodeRequest(operation.request, ["params"])
   const read = makeReader<Request, Response, Failures>(operation)
-  return <E, R>(label: string, ask: Ask<E, R>) =>
+  return <E, R>(label: string, ask: Send<E, R>) =>
     Effect.fnUntraced(function*(request?: Request["Type"]) {
       const params = yield* write(request)
       return yield* read(label, yield* ask({ operation, params, request }))
@@ -690,7 +693,7 @@ export const makeMethod = <
   const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const make = makeRead<Request, Response, Failures>(operation)
-  return <E, R>(service: string, label: string, ask: Ask<E, R>) => {
+  return <E, R>(service: string, label: string, ask: Send<E, R>) => {
     const read = make(label, ask)
     return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
       Effect.mapError(read(request), GatewayError.wrapReason)
@@ -718,7 +721,7 @@ type SendFailure = GatewayError.OutcomeUnknown | GatewayError.PolicyViolation | 
  */
 export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>, isClient = false) => {
   const write = Operation.encodeRequest(operation.request, ["params"])
-  const read: (upstream: string, answer: RpcAnswer) => Effect.Effect<Json.Hash, SendFailure> = isClient
+  const read: (upstream: string, answer: RpcResponse) => Effect.Effect<Json.Hash, SendFailure> = isClient
     ? makeReader({ ...operation, failures: [...operation.failures, ...GatewayError.callerFailures] })
     : makeReader(operation)
   const decodeHash = Operation.decodeJson(operation.response)
@@ -727,7 +730,7 @@ export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>
   return <E, R>(
     service: string,
     label: string,
-    ask: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcAnswer, E, R>
+    ask: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcResponse, E, R>
   ) =>
     Effect.fn(`${service}.${operation.name}`)(
       function*({ transaction }: SignedTransaction) {

@@ -156,7 +156,7 @@ export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscr
   readonly receipt: (transaction: { readonly hash: Json.Hash }) => Effect.Effect<Receipt, E>
 }
 
-const errorIn = (error: unknown): EvmProtocol.RpcAnswer => {
+const errorIn = (error: unknown): EvmProtocol.RpcResponse => {
   const code = EvmProtocol.member(error, "code")
   const message = EvmProtocol.member(error, "message")
   return {

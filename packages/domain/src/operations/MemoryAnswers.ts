@@ -10,20 +10,24 @@ import * as EvmResources from "../evm/EvmResources.ts"
 import type { EvmSink, EvmSubscription, Interest, Subscribe } from "../evm/EvmStreams.ts"
 import { type AnyCodec, decodeValue, type Operation, type ReadOperation } from "./Operation.ts"
 
-/** Sets the response to an operation: `answer(blockNumber, () => Effect.succeed(1n))`. */
-export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(
+/** Sets the response to an operation: `respond(blockNumber, () => Effect.succeed(1n))`. */
+export type SetResponse = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(
   operation: Operation<string, "read", Request, Response, Failures>,
   respond: (request: Request["Type"]) => Effect.Effect<Response["Type"], Failures[number]["Type"]>
 ) => Effect.Effect<void>
 
 /** The responses of an in-memory service, by operation. */
 export interface MemoryAnswers {
-  readonly answer: SetAnswer
+  readonly respond: SetResponse
   /**
    * Returns the encoded response to an encoded request. Fails with `unset` if no response was set, and with `failed` if
    * the test set a failure.
    */
-  readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
+  readonly send: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
 /** Makes a `MemoryAnswers` without responses. */
@@ -32,19 +36,19 @@ export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
     new Map()
   )
   return {
-    answer: (operation, respond) => {
+    respond: (operation, respond) => {
       const decode = decodeValue(operation.request)
       const encode = Schema.encodeEffect<AnyCodec>(operation.response)
-      const ask = (request: unknown) =>
+      const send = (request: unknown) =>
         Effect.flatMap(decode(request), respond).pipe(
           Effect.mapError(() => "failed" as const),
           // a response that does not encode is a mistake in the test
           Effect.flatMap((response) => Effect.orDie(encode(response))),
           Effect.map(Json.write)
         )
-      return Ref.update(known, (answers) => new Map(answers).set(operation.name, ask))
+      return Ref.update(known, (answers) => new Map(answers).set(operation.name, send))
     },
-    ask: ({ name }, request) =>
+    send: ({ name }, request) =>
       Effect.flatMap(Ref.get(known), (answers) => answers.get(name)?.(request) ?? Effect.fail("unset" as const))
   }
 })
@@ -109,9 +113,9 @@ const makeFeed = () => {
 
 /** Makes a node for which no responses are set, except that its newest block has the number 0. */
 export const makeEvm = Effect.fnUntraced(function*(serving: EvmReads.Serving) {
-  const { answer, ask } = yield* make
+  const { respond, send: ask } = yield* make
   const { sent, subscribe } = makeFeed()
-  yield* answer(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
+  yield* respond(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
   const backend: JsonRpc.StreamingBackend = {
     read: ({ operation, params }) =>
       Effect.match(ask(operation, params.valueOrUndefined), {
@@ -122,5 +126,5 @@ export const makeEvm = Effect.fnUntraced(function*(serving: EvmReads.Serving) {
     once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name)),
     subscribe
   }
-  return { answer, backend, sent }
+  return { respond, backend, sent }
 })

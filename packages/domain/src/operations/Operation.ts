@@ -812,7 +812,7 @@ export interface CacheCodec<A> {
 /**
  * One request as sent, and the classification of its response. The request is a POST if it has a body, otherwise a GET.
  */
-export interface Question<A, E> {
+export interface EncodedRead<A, E> {
   readonly body: Uint8Array | undefined
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
@@ -822,7 +822,7 @@ export interface Question<A, E> {
  *
  * `most` is the maximum number of calls in a batch, if the node's error states it.
  */
-export type BatchAnswer<Each> =
+export type BatchResponse<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches"; readonly most?: number | undefined }
 
@@ -848,5 +848,5 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>
   /** Encodes a call; `id` identifies the response to this call, if the protocol has IDs. */
-  readonly write: (call: Call, id: number) => Question<A, E>
+  readonly write: (call: Call, id: number) => EncodedRead<A, E>
 }

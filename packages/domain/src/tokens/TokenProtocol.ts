@@ -39,7 +39,7 @@ import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "./Toke
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
 /** An upstream's response to one call: the result or the error, and the response's age in seconds. */
-export type TokenRpcAnswer =
+export type TokenRpcResponse =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
     readonly _tag: "Error"
@@ -112,7 +112,7 @@ const errorAnswer = (
   { retryAfter, status }: Pick<Operation.UpstreamResponse, "retryAfter" | "status">,
   failure: Failure,
   extras: Extras
-): TokenRpcAnswer => ({
+): TokenRpcResponse => ({
   _tag: "Error",
   code: failure.code ?? status,
   message: (failure.message ?? `HTTP ${status}`).slice(0, MAX_MESSAGE),
@@ -129,7 +129,9 @@ const errorAnswer = (
  * pairs responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has
  * neither a result nor a failure.
  */
-export const readAnswer = (response: Operation.UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
+export const readResponse = (
+  response: Operation.UpstreamResponse
+): Effect.Effect<TokenRpcResponse, UpstreamMalformed> => {
   const { json, status, text, upstream } = response
   const value = json.valueOrUndefined
   const succeeded = status >= 200 && status < 300
@@ -170,7 +172,7 @@ const envelope = (members: string, extras: Extras, rawId: string | undefined): s
 }
 
 /** Encodes a response envelope for a caller; `rawId` is the raw text of the caller's ID. */
-export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): string => {
+export const answerText = (rawId: string | undefined, answer: TokenRpcResponse): string => {
   if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result.text}`, answer.extras, rawId)
   const data = answer.data === undefined ? "" : `,"data":${answer.data.text}`
   const failure = `"ok":false,"error":${JSON.stringify(answer.message)},"code":${answer.code}${data}`
@@ -181,7 +183,7 @@ const encodeError = Schema.encodeSync(GatewayError)
 
 /** Encodes the failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
 export const errorText = (error: GatewayError): (rawId: string | undefined) => string => {
-  const answer: TokenRpcAnswer = {
+  const answer: TokenRpcResponse = {
     _tag: "Error",
     code: rpcCodes[error._tag],
     message: error.message,
@@ -198,7 +200,7 @@ const SERVER_DEADLINE_MILLIS = 10_000
 // codes of invalid requests and missing resources, for which a retry does not help
 const invalidCodes = new Set([400, 404, 416, 422, -32600, -32602, -32700])
 
-type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
+type Refused = Extract<TokenRpcResponse, { readonly _tag: "Error" }>
 
 /** Maps the code and the text of a failure to a typed error. */
 const failureOfAnswer = (
@@ -245,7 +247,7 @@ export const makeReader = <
   return (
     request: Request["Type"],
     upstream: string,
-    answer: TokenRpcAnswer
+    answer: TokenRpcResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
     if (answer._tag === "Result") return decodeResult(upstream, answer.result)
     const address = member(request, "address")
@@ -505,9 +507,9 @@ const isRefusal = (message: string): boolean => /external message/iu.test(messag
 export const readOnce = (
   { advice }: Pick<Operation.OnceOperation, "advice">,
   response: Operation.UpstreamResponse
-): Effect.Effect<TokenRpcAnswer, OutcomeUnknown> => {
+): Effect.Effect<TokenRpcResponse, OutcomeUnknown> => {
   const unknown = () => Effect.fail(Operation.outcomeUnknown(response, "message", { advice }))
-  return Effect.matchEffect(readAnswer(response), {
+  return Effect.matchEffect(readResponse(response), {
     onFailure: unknown,
     onSuccess: (answer) =>
       answer._tag === "Error" && answer.data === undefined && (answer.code >= 500 || response.status >= 500) &&

@@ -1,7 +1,7 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods, and the acceptance of signed transactions. */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
-import { type EvmBackend, methodNotFound, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { type EvmBackend, methodNotFound, type RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import * as EvmTransaction from "@trigate/signing/unstable/EvmTransaction"
 import * as Arr from "effect/Array"
@@ -330,15 +330,15 @@ export const method = <View, Request>(
 }
 
 /** Converts a method's reply to a node's JSON-RPC response. */
-export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
+export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcResponse> =>
   Effect.match(reply, {
-    onFailure: (error): RpcAnswer => ({
+    onFailure: (error): RpcResponse => ({
       _tag: "Error",
       code: error.code,
       message: error.message,
       error: Json.write(error)
     }),
-    onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
+    onSuccess: (value): RpcResponse => ({ _tag: "Result", result: Json.write(value) })
   })
 
 /** The chain and the EVM that a read method uses. */
@@ -640,7 +640,7 @@ const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods)
 export type Name = keyof typeof methods
 
 /** Serves a JSON-RPC method that reads the chain. Its params are raw JSON text. */
-export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
+export const answer = (view: View, name: string, params: string): Effect.Effect<RpcResponse> => {
   const method = known.get(name)
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }

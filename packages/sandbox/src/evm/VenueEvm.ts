@@ -4,7 +4,7 @@
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { error, evmOperations, result, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { error, evmOperations, result, type RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -140,7 +140,7 @@ const DirectCall = Schema.fromJsonString(Schema.Union([
 const decodeDirectCall = Schema.decodeUnknownOption(DirectCall)
 
 /** Serves a call of a precompile itself, in the latest block. Returns `undefined` for any other call. */
-const callPrecompile = ({ trading, venue }: EvmView, name: string, params: string): RpcAnswer | undefined => {
+const callPrecompile = ({ trading, venue }: EvmView, name: string, params: string): RpcResponse | undefined => {
   if (name !== "eth_call") return undefined
   const direct = decodeDirectCall(params)
   if (Option.isNone(direct)) return undefined
@@ -157,7 +157,7 @@ export const answer = (
   withMachine: EvmNode.WithMachine,
   name: string,
   params: string
-): Effect.Effect<RpcAnswer> => {
+): Effect.Effect<RpcResponse> => {
   const read = callPrecompile(view, name, params)
   if (read !== undefined) return Effect.succeed(read)
   const own = methods.get(name)

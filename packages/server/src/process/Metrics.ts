@@ -241,8 +241,8 @@ const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
  */
 export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
   const flights = SingleFlight.makeSingleFlight<Uint8Array, never>()
-  const ask = Effect.andThen(Effect.yieldNow, Effect.map(rendered, Utf8.encode))
-  return flights.run({ key: "metrics", ask })
+  const send = Effect.andThen(Effect.yieldNow, Effect.map(rendered, Utf8.encode))
+  return flights.run({ key: "metrics", send })
 })
 
 /** The percentiles of latency in a sample. */

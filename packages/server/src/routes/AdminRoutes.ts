@@ -173,7 +173,7 @@ const admin = HttpApiBuilder.group(
         onFailure: ({ advice, message }) => ({ _tag: "StillUnknown" as const, message, advice }),
         onSuccess: (found) =>
           found._tag === "Accepted"
-            ? Option.match(legRejection(found.answer), {
+            ? Option.match(legRejection(found.result), {
               onNone: () => ({ _tag: found._tag }),
               onSome: ({ message }) => ({ _tag: found._tag, message })
             })

@@ -86,7 +86,7 @@ export const relayExchange = Effect.map(
       if (refusal !== undefined) return yield* refusal
       const body = yield* Request.bytes(request, Request.signedLimit)
       const expected = yield* expectedSigner(request)
-      const { answer, operation, signer, warnings } = yield* relay({
+      const { response: answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected }),

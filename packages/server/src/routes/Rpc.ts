@@ -75,7 +75,7 @@ const parseError = -32700
 const invalidEnvelope = -32600
 
 // an ID that cannot be parsed becomes `null` in the response
-const jsonRpc: Envelope<EvmProtocol.RpcAnswer> = {
+const jsonRpc: Envelope<EvmProtocol.RpcResponse> = {
   usual: EvmProtocol.usualCall,
   read: EvmProtocol.readCall,
   isNotification: (call) => call.id === undefined,
@@ -315,7 +315,7 @@ export interface Options {
 const evmRoute = <O extends Operation.Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
-  { relay }: Pick<Definition<O, EvmProtocol.RpcAnswer>, "relay">
+  { relay }: Pick<Definition<O, EvmProtocol.RpcResponse>, "relay">
   // unbounded, because effect 4.1.0 overflows the stack when a batch reaches a numeric limit
 ) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay })
 
@@ -343,7 +343,7 @@ export const layer2 = (options: Options) =>
       )
   )
 
-const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
+const tokenRpc: Envelope<TokenRpc.TokenRpcResponse> = {
   read: TokenRpc.readCall,
   // the chain's own servers also respond to a call without an ID
   isNotification: () => false,

@@ -13,9 +13,9 @@ import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import type { EvmFeed } from "@trigate/evm/unstable/EvmFeed"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
-import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
+import * as ResumableSubscriber from "@trigate/trading/unstable/streams/ResumableSubscriber"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
-import type { Frame, Seat, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import type { Frame, Subscriber, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -59,21 +59,21 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
 }
 
 /** One socket of a caller, with the venue's protocol. */
-export class Session extends SocketSession.SocketSession implements ResumableSeat.ResumableSink {
+export class Session extends SocketSession.SocketSession implements ResumableSubscriber.ResumableSink {
   readonly #around: Surroundings
-  readonly #seat: Seat
+  readonly #subscriber: Subscriber
   /** The subscriptions that wait until the gateway has looked up the names in them, such as a coin's name. */
   #pending: Set<string> | undefined
   #posts = 0
 
   /** `resume`: the position from which the caller resumes; `undefined` for a caller that uses only the venue's protocol. */
-  constructor(opened: SocketSession.Opened, around: Surroundings, resume: ResumableSeat.Start | undefined) {
+  constructor(opened: SocketSession.Opened, around: Surroundings, resume: ResumableSubscriber.Start | undefined) {
     super(opened, around)
     this.#around = around
     const { caller } = opened
-    this.#seat = resume === undefined
+    this.#subscriber = resume === undefined
       ? around.streams.join(caller.id, this)
-      : ResumableSeat.join(around.streams, caller.id, this, resume)
+      : ResumableSubscriber.join(around.streams, caller.id, this, resume)
     this.outbox.flush()
   }
 
@@ -98,16 +98,16 @@ export class Session extends SocketSession.SocketSession implements ResumableSea
 
   /** The number of the socket's subscriptions, including the pending ones. */
   get subscriptions(): number {
-    return (this.#pending?.size ?? 0) + this.#seat.size()
+    return (this.#pending?.size ?? 0) + this.#subscriber.size()
   }
 
   /** Returns whether a caller's scope allows the socket's subscriptions. */
   isCoveredBy(caller: Caller): boolean {
-    return isCovered(caller, this.#seat.topics())
+    return isCovered(caller, this.#subscriber.topics())
   }
 
   protected leave(): void {
-    this.#seat.leave()
+    this.#subscriber.leave()
   }
 
   #fail(message: string): void {
@@ -150,21 +150,21 @@ export class Session extends SocketSession.SocketSession implements ResumableSea
     const { declaration, key } = subscription
     const { streams, limits } = this.#around
     const topic = streams.topicOf(subscription)
-    if (this.#pending?.has(key) === true || this.#seat.has(topic)) return this.#fail(`Already subscribed: ${key}`)
+    if (this.#pending?.has(key) === true || this.#subscriber.has(topic)) return this.#fail(`Already subscribed: ${key}`)
     const refusal = scopeRefusal(this.caller, declaration.name)
     if (refusal !== undefined) {
       return this.#fail(`${VenueProtocol.invalidSubscription(key)}: ${refusal._tag}: ${refusal.message}`)
     }
     const most = this.caller.quota.subscriptions ?? limits.subscriptions
     if (this.subscriptions >= most) return this.#fail(VenueProtocol.protocol.refusal("subscriptions", most))
-    if (streams.knows(subscription)) return this.#seat.subscribe(topic)
+    if (streams.knows(subscription)) return this.#subscriber.subscribe(topic)
     const pending = this.#pending ??= new Set()
     pending.add(key)
     const check = Effect.provideService(streams.check(subscription), CurrentCaller, this.caller)
     this.fork(Effect.map(check, (found) => {
       // the caller may have unsubscribed during the lookup
       if (!pending.delete(key) || this.isOver) return
-      if (found === undefined) this.#seat.subscribe(topic)
+      if (found === undefined) this.#subscriber.subscribe(topic)
       else this.#fail(found)
       this.outbox.flush()
     }))
@@ -173,7 +173,7 @@ export class Session extends SocketSession.SocketSession implements ResumableSea
   #unsubscribe(subscription: Subscription.Normalised): void {
     const { key } = subscription
     const isPending = this.#pending?.delete(key) === true
-    if (!this.#seat.unsubscribe(this.#around.streams.topicOf(subscription)) && !isPending) {
+    if (!this.#subscriber.unsubscribe(this.#around.streams.topicOf(subscription)) && !isPending) {
       return this.#fail(`Already unsubscribed: ${key}`)
     }
     this.outbox.forget(key)
@@ -462,7 +462,7 @@ export class EventStream implements ServedEvents {
   written = 0
   conflated = 0
   readonly #options: Options
-  readonly #seat: Seat
+  readonly #subscriber: Subscriber
   #events: Array<string> = [retry]
   #bytes = 0
   #states = new Map<string, string>()
@@ -479,7 +479,7 @@ export class EventStream implements ServedEvents {
     this.#options = options
     this.openedAt = options.now()
     this.#writtenAt = this.openedAt
-    this.#seat = ResumableSeat.join(options.streams, caller.id, {
+    this.#subscriber = ResumableSubscriber.join(options.streams, caller.id, {
       resumed: (resumption) =>
         this.#push(
           eventText(
@@ -493,13 +493,13 @@ export class EventStream implements ServedEvents {
         this.#push(eventText(text, position && Subscription.print(position)), state),
       refused: (_topic, message, wasSubscribed) => {
         this.#push(eventText(VenueProtocol.errorFrame(message), undefined))
-        if (wasSubscribed || (this.#isAsked && this.#seat.size() === 0)) this.#finish()
+        if (wasSubscribed || (this.#isAsked && this.#subscriber.size() === 0)) this.#finish()
       },
       flush: () => this.#flush()
     }, options)
-    for (const topic of options.topics) this.#seat.subscribe(topic)
+    for (const topic of options.topics) this.#subscriber.subscribe(topic)
     this.#isAsked = true
-    if (this.#seat.size() === 0) this.#finish()
+    if (this.#subscriber.size() === 0) this.#finish()
   }
 
   get pending(): number {
@@ -531,14 +531,14 @@ export class EventStream implements ServedEvents {
   /** Ends the stream after its pending events, because a subscription cannot continue: the client connects again. */
   #finish(): void {
     this.#isEnding = true
-    this.#seat.leave()
+    this.#subscriber.leave()
     this.#flush()
   }
 
   /** Ends the stream and drops pending events. */
   end(): void {
     this.#isOver = true
-    this.#seat.leave()
+    this.#subscriber.leave()
     this.#events = []
     this.#states = new Map()
     this.#flush()

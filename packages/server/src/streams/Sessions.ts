@@ -19,7 +19,7 @@ import type { Queries as GuardQueries } from "@trigate/trading/guard/Guard"
 import type { Info } from "@trigate/trading/Info"
 import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
-import type * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
+import type * as ResumableSubscriber from "@trigate/trading/unstable/streams/ResumableSubscriber"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -330,7 +330,7 @@ const second = 1000
 const keysEvery = 2 * second
 
 /** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
-const parseResume = (url: string): ResumableSeat.Start | undefined => {
+const parseResume = (url: string): ResumableSubscriber.Start | undefined => {
   const asked = /\?(.*)$/u.exec(url)?.[1]
   const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)
   return text === null ? undefined : { from: ResumePosition.parse(text) }

@@ -73,7 +73,7 @@ export const action = (services: PostServices, { payload, requestId }: Post): Ef
       const error = unwrapReason(failure)
       return { response: refusedAction(error), operation: "exchange", status: error.status, error: error._tag }
     },
-    onSuccess: ({ answer, operation }): Reply => ({
+    onSuccess: ({ response: answer, operation }): Reply => ({
       response: isJsonAnswer(answer)
         ? `{"type":"action","payload":${answer.text}}`
         : refused(answer.status, answer.text),

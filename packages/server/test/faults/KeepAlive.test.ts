@@ -25,10 +25,10 @@ const operation = layer2Operations.getTransactionReceipt
  * Answers, and closes the connection that it did not say it would close: at once, a little later, or as it is used again.
  *
  * `dropped` counts the requests that came on a connection which the server had given up: it takes no notice of them.
- * `closed` counts the connections that it closes after an answer, each of which may break one more call.
+ * `closed` counts the connections that it closes after an response, each of which may break one more call.
  */
 const closing = (words: (asked: Asked) => string) => {
-  const answer = say({ body: words })
+  const response = say({ body: words })
   const seen = { dropped: 0, closed: 0 }
   let count = 0
   let reused = 0
@@ -40,7 +40,7 @@ const closing = (words: (asked: Asked) => string) => {
       socket.resetAndDestroy()
       return
     }
-    answer(socket, asked)
+    response(socket, asked)
     if (count % 3 > 0 && count % 7 > 1) return
     seen.closed += 1
     if (count % 3 === 0) socket.end()
@@ -88,8 +88,8 @@ describe("an upstream that closes idle connections without a word", () => {
   it.live("is asked on a new connection for a read that broke on a kept one, however many are kept", () =>
     Effect.gen(function*() {
       const held: Array<() => void> = []
-      const answer = say({ body: noReceipt })
-      const only = yield* faultyUpstream((socket, asked) => void held.push(() => answer(socket, asked)))
+      const response = say({ body: noReceipt })
+      const only = yield* faultyUpstream((socket, asked) => void held.push(() => response(socket, asked)))
       const { layer2 } = yield* services({ layer2: [only] })
       const read = (round: number) =>
         layer2.relay({ operation, params: Json.of(`["${hashOf(round)}"]`), surface: "gateway" })
@@ -97,13 +97,13 @@ describe("an upstream that closes idle connections without a word", () => {
       yield* only.until(() => held.length === concurrency)
       for (const release of held) release()
       yield* Fiber.join(reads)
-      only.react = answer
+      only.react = response
       yield* Effect.repeat(Effect.suspend(() => read(only.asked.length)), {
         until: () => (only.asked.at(-1)?.turn ?? 0) > 1
       })
       const { length } = only.asked
       const connections = only.connections()
-      only.react = (socket, asked) => (asked.turn > 1 ? reset : answer)(socket, asked)
+      only.react = (socket, asked) => (asked.turn > 1 ? reset : response)(socket, asked)
       assert.strictEqual((yield* read(length))._tag, "Result")
       assert.deepStrictEqual(only.asked.slice(length).map(({ turn }) => turn > 1), [true, false])
       assert.strictEqual(only.connections(), connections + 1)
@@ -121,7 +121,7 @@ describe("an upstream that closes idle connections without a word", () => {
           exchange.relay({ body: utf8.encode(bodyOf(now - round, bigBlocks)), surface: "gateway" }),
           {
             onFailure: (error) => ({ nonce: now - round, tag: unwrapReason(error)._tag }),
-            onSuccess: ({ answer }) => ({ nonce: now - round, tag: `${answer.status}` })
+            onSuccess: ({ response }) => ({ nonce: now - round, tag: `${response.status}` })
           }
         ), { concurrency })
       const times = nonces(first, second)

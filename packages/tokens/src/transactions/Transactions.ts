@@ -466,7 +466,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
       operation: getTransactions,
       params: Json.write(params)
     })
-    const rows = yield* readTransactions({ address }, upstream, yield* TokenProtocol.readAnswer(response))
+    const rows = yield* readTransactions({ address }, upstream, yield* TokenProtocol.readResponse(response))
     const transactions = Result.mapError(decodeRows(rows), () => "Expected transactions with their data")
     return yield* Effect.fromResult(transactions).pipe(
       // decoding a page can take a second: other fibers run between two transactions
@@ -545,7 +545,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
     const params = { address, method: "get_wallet_address", stack: [["tvm.Slice", encodeAddress(owner)]] }
     yield* pace
     const response = yield* source().backend.read({ form: "rpc", operation: runGetMethod, params: Json.write(params) })
-    const result = yield* readGetMethod(params, upstream, yield* TokenProtocol.readAnswer(response))
+    const result = yield* readGetMethod(params, upstream, yield* TokenProtocol.readResponse(response))
     const wallet = decodeWallet(result)
     const raw = wallet._tag === "None" ? undefined : readAddress(wallet.value.stack[0][1].bytes)
     return raw ?? (yield* new TokenNotFound({

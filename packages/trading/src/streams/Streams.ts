@@ -26,7 +26,7 @@ import { makePriorityWeight } from "@trigate/upstream/unstable/limits/RateWindow
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
 import { defaults, type Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
-import type { Counts, Row, Seat, Sink, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
+import type { Counts, Row, Sink, Subscriber, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
 import { make as upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -47,8 +47,8 @@ import * as AccountEvents from "../accounts/AccountEvents.ts"
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import { Info } from "../Info.ts"
 import * as AccountRecorder from "../internal/accounts/AccountRecorder.ts"
-import * as ResumableSeat from "./ResumableSeat.ts"
-import type { ResumableSink } from "./ResumableSeat.ts"
+import * as ResumableSubscriber from "./ResumableSubscriber.ts"
+import type { ResumableSink } from "./ResumableSubscriber.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
 /** The queries that streams send: for the venue's lists of coins and dexes, and for data missed while disconnected. */
@@ -143,7 +143,7 @@ const makeList = (
     const now = Json.monotonicTime(yield* Clock.Clock)
     // an unreachable venue is queried again after a second, not for each subscription
     if (!reads.has("") && failedAt !== undefined && Json.millisBetween(failedAt, now) < 1000) return false
-    return yield* Effect.matchEager(reads.run({ key: "", ask: read }), {
+    return yield* Effect.matchEager(reads.run({ key: "", send: read }), {
       onFailure: (error) => {
         // a caller that has used up its own quota does not prevent the reads of others
         if (error._tag !== "QuotaExceeded") failedAt = now
@@ -525,8 +525,8 @@ export type Methods = {
 
 /** The part of the service that `/ws` uses: frames as text, which all callers share. */
 export interface SharedStreams {
-  /** Takes a seat for a caller's connection; subscriptions of the connection are made through the seat. */
-  readonly join: (caller: string, sink: Sink) => Seat
+  /** Takes a subscriber for a caller's connection; subscriptions of the connection are made through the subscriber. */
+  readonly join: (caller: string, sink: Sink) => Subscriber
   readonly topicOf: (subscription: Subscription.Normalised) => Topic
   /** Returns whether a subscription can be sent to the venue without a lookup of its names. */
   readonly knows: (subscription: Subscription.Normalised) => boolean
@@ -638,10 +638,10 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       }
       const caller = (yield* CurrentCaller).id
       if (from.success !== undefined) yield* shared.events.catchUp(from.success)
-      const seat = options === undefined
+      const subscriber = options === undefined
         ? shared.join(caller, sink)
-        : ResumableSeat.join(shared, caller, sink, { from: from.success, topics: [topic] })
-      seat.subscribe(topic)
+        : ResumableSubscriber.join(shared, caller, sink, { from: from.success, topics: [topic] })
+      subscriber.subscribe(topic)
       const report = ({ position }: PlacedFrame) =>
         Stream.fromEffectDrain(
           Effect.sync(() => position === undefined ? undefined : options?.onPosition?.(Subscription.print(position)))
@@ -656,7 +656,7 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
             // after the items, so that a position is reported once they were consumed
             : Stream.concat(Stream.fromIterable(items), report(frame))
         ),
-        Stream.ensuring(Effect.sync(() => seat.leave()))
+        Stream.ensuring(Effect.sync(() => subscriber.leave()))
       )
     }))
   }

@@ -38,7 +38,7 @@ export const sign = Effect.fnUntraced(function*(
 export const send = Effect.fnUntraced(function*(signed: object) {
   const { relay } = yield* Exchange
   const sent = yield* Effect.result(relay({ body: Encoding.encode(Encoding.stringify(signed)), surface: "gateway" }))
-  return Result.isSuccess(sent) ? sent.success.answer.text : unwrapReason(sent.failure)
+  return Result.isSuccess(sent) ? sent.success.response.text : unwrapReason(sent.failure)
 })
 
 export const act = (

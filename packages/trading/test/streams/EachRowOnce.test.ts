@@ -13,10 +13,10 @@ import { sampleRuns } from "@trigate/testing/Sample"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as Streams from "@trigate/trading/streams/Streams"
 import type { Queries } from "@trigate/trading/streams/Streams"
-import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
+import * as ResumableSubscriber from "@trigate/trading/unstable/streams/ResumableSubscriber"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
-import type { Frame, Seat, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import type { Frame, Subscriber, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -337,7 +337,7 @@ interface Reader {
   /** How many rows the venue's list had when the reader subscribed. */
   readonly from: number
   readonly rows: Array<unknown>
-  seat: Seat | undefined
+  subscriber: Subscriber | undefined
   position: ResumePosition | undefined
 }
 
@@ -348,7 +348,13 @@ const rowsIn = ({ declaration }: Subscription.Normalised, { text }: Frame): Read
   return Array.isArray(list) ? list : []
 }
 
-const newReader = (kind: Kind, from: number): Reader => ({ kind, from, rows: [], seat: undefined, position: undefined })
+const newReader = (kind: Kind, from: number): Reader => ({
+  kind,
+  from,
+  rows: [],
+  subscriber: undefined,
+  position: undefined
+})
 
 const refused = (_topic: Topic, message: string) => assert.fail(message)
 
@@ -362,8 +368,8 @@ const join = (gateway: Gateway, reader: Reader, isResumable: boolean): void => {
     reader.position = position ?? reader.position
   }
   const isFirst = reader.position === undefined
-  reader.seat = isResumable
-    ? ResumableSeat.join(gateway, "reader", {
+  reader.subscriber = isResumable
+    ? ResumableSubscriber.join(gateway, "reader", {
       ...sink,
       deliver,
       resumed: ({ recovered, ...position }) => {
@@ -372,7 +378,7 @@ const join = (gateway: Gateway, reader: Reader, isResumable: boolean): void => {
       }
     }, { from: reader.position, topics: [topic] })
     : gateway.join("reader", { ...sink, deliver })
-  reader.seat.subscribe(topic)
+  reader.subscriber.subscribe(topic)
 }
 
 /** Asserts that a reader received each row since it joined exactly once, and each row from before at most once. */
@@ -426,7 +432,7 @@ const play = Effect.fnUntraced(
       for (const reader of resuming) join(gateway, reader, true)
     }
     const leaveAll = () => {
-      for (const { seat } of resuming) seat?.leave()
+      for (const { subscriber } of resuming) subscriber?.leave()
     }
     resumeAll()
     yield* joinAll
@@ -525,7 +531,7 @@ describe("each row of the venue", () => {
       yield* venue.happen([2])
       yield* TestClock.adjust("2 minutes")
       for (const reader of readers) {
-        reader.seat?.leave()
+        reader.subscriber?.leave()
         // the position of a caller that reads all of these subscriptions
         reader.position = first.events.log.head
       }

@@ -24,8 +24,8 @@ import { foreign, responseWeight, retryable, unreachable, unreadable } from "@tr
 import type {
   AttemptResult,
   Cost,
+  EncodedRead,
   MethodClass,
-  Question,
   Retryable,
   RetryableFault
 } from "@trigate/domain/operations/Operation"
@@ -492,7 +492,7 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
 
 /** Sends reads upstream, with failover, retries and hedging. */
 export interface Attempts {
-  readonly ask: <A, E>(read: AttemptedRead, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  readonly send: <A, E>(read: AttemptedRead, question: EncodedRead<A, E>) => Effect.Effect<A, E | ReadFailure>
 }
 
 /** The state and the limits that the reads of one process share. */
@@ -514,7 +514,7 @@ interface Next {
 class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   readonly #shared: Shared
   readonly #read: AttemptedRead
-  readonly #question: Question<A, E>
+  readonly #request: EncodedRead<A, E>
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
   readonly #until: MonotonicTime
@@ -526,10 +526,10 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   /** The failure to report if no further attempt succeeds. */
   #kept: Retryable<A, E | ReadFailure> | undefined
 
-  constructor(shared: Shared, read: AttemptedRead, question: Question<A, E>, context: Context.Context<never>) {
+  constructor(shared: Shared, read: AttemptedRead, question: EncodedRead<A, E>, context: Context.Context<never>) {
     this.#shared = shared
     this.#read = read
-    this.#question = question
+    this.#request = question
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
     this.#now = monotonicTime(this.#clock)
@@ -556,7 +556,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   }
 
   answered(response: UpstreamResponse.UpstreamResponse, { meter, start, target }: Attempt<unknown>) {
-    const value = this.#question.judge(response)
+    const value = this.#request.judge(response)
     const signal = healthSignal(value, response)
     if (value._tag === "Retryable") {
       this.#defer(target, value)
@@ -601,7 +601,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       number: this.#tried.push(target.base),
       start: this.#now,
       meter: this.#meterAt(target),
-      body: this.#question.body,
+      body: this.#request.body,
       timeout,
       // if a pooled connection broke, the peer may have closed all pooled connections
       onNewConnection: this.#kept?.fault === "broken",
@@ -729,7 +729,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
   }
 
   return {
-    ask: (read, question) =>
+    send: (read, question) =>
       Effect.contextWith((context: Context.Context<never>) => {
         const reading = new Reading(shared, read, question, context)
         shared.budgets[read.targets[0].label].deposit()

@@ -183,7 +183,7 @@ export interface SingleFlightOptions {
 /** A call that is coalesced with the calls that have the same key. */
 export interface FlightCall<A, E> {
   readonly key: string
-  readonly ask: Effect.Effect<A, E>
+  readonly send: Effect.Effect<A, E>
   /**
    * Whether to fail as soon as the shared call fails, instead of making the call again, because the caller has an
    * alternative such as a stale response.
@@ -233,7 +233,7 @@ export const makeSingleFlight = <A, E>(
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
         if (Exit.isFailure(exit) && isOfLeader(exit.cause)) return run(call, asksAgain)
         const fault = Exit.isSuccess(exit) ? faultOf(exit.value) : "upstream"
-        if (fault === "caller") return call.ask
+        if (fault === "caller") return call.send
         if (!asksAgain || fault === undefined) return shared(exit, call)
         const waited = Utf8.millisBetween(since, Utf8.monotonicTime(clock))
         return waited > maxWait ? shared(exit, call) : run(call, false)
@@ -250,7 +250,7 @@ export const makeSingleFlight = <A, E>(
           if (flight !== undefined) return follow(flight, call, asksAgain)
           mine = { ended: undefined }
           flights.set(call.key, mine)
-          return call.ask
+          return call.send
         }),
         (exit) => {
           if (mine === undefined) return undefined
@@ -400,7 +400,7 @@ export interface CacheableRead<A> {
 
 /** A read, and the function that sends it upstream. */
 export interface Query<A, E> extends CacheableRead<A> {
-  readonly ask: Effect.Effect<A, E>
+  readonly send: Effect.Effect<A, E>
 }
 
 /**
@@ -482,7 +482,7 @@ const wallTime = (context: Reading): number => Context.get(context, Clock.Clock)
 const isRateLimited = (error: unknown): boolean =>
   Predicate.isTagged(error, "UpstreamRateLimited") || Predicate.isTagged(error, "QuotaExceeded")
 
-const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(ask, IsRefresh, true)
+const asRefresh = <A, E>(send: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(send, IsRefresh, true)
 
 /** Makes the function that counts the outcomes of reads, with the metric registry of the cache's context. */
 const makeCount = (registry: Context.Context<never>) => {
@@ -527,7 +527,7 @@ interface Shared {
 interface Loading<A, E> {
   readonly query: Query<A, E>
   /** The effect that reads upstream. */
-  readonly ask: Effect.Effect<A, E>
+  readonly send: Effect.Effect<A, E>
   readonly key: string
   readonly policy: Operation.CachePolicy | undefined
   /** A shared response is used if it is fresh and younger than this many milliseconds. */
@@ -581,14 +581,14 @@ const makeReader = <A, E>(
       return shared && inBackground(shared.put(key, cached))
     }
     if (check === undefined) return undefined
-    const ask = Effect.map(check, (found) => {
+    const send = Effect.map(check, (found) => {
       if (found !== undefined) store.put(key, { content, readAt, policy: found })
     })
-    return inBackground(checks.run({ key, ask, takesFailure: true }))
+    return inBackground(checks.run({ key, send, takesFailure: true }))
   }
 
   /** Reads upstream, or uses a response that a different replica shares. */
-  const load = Effect.fnUntraced(function*({ ask, key, maxAge, policy, query, takesTurn }: Loading<A, E>) {
+  const load = Effect.fnUntraced(function*({ send, key, maxAge, policy, query, takesTurn }: Loading<A, E>) {
     const context: Reading = yield* Effect.context()
     const shared = takesTurn ? replicas : sharedBy(policy)
     const cached = shared !== undefined && (maxAge > 0 || takesTurn) ? yield* shared.get(key) : undefined
@@ -605,7 +605,7 @@ const makeReader = <A, E>(
         }
       }
     }
-    const answer = yield* ask
+    const answer = yield* send
     const left = keep(query, key, policy, answer, currentTime(context), shared)
     if (left !== undefined) yield* left
     return answer
@@ -614,7 +614,7 @@ const makeReader = <A, E>(
   const refresh = (loading: Loading<A, E>): Effect.Effect<void> => {
     const { key, query } = loading
     const asked = Effect.contextWith((context: Reading) =>
-      Effect.onExitPrimitive(flights.run({ key, ask: load(loading), takesFailure: true }), (exit) => {
+      Effect.onExitPrimitive(flights.run({ key, send: load(loading), takesFailure: true }), (exit) => {
         const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
         count(query, isRefreshed ? "refreshed" : "refresh_failed", context)
         return undefined
@@ -639,7 +639,7 @@ const makeReader = <A, E>(
       caller: caller.id,
       cost: cost === undefined ? 1 : worstCost(query.upstream, { cost }),
       start: Effect.suspend(() =>
-        refresh({ query, ask: asRefresh(query.ask), key, policy, maxAge: policy.fresh, takesTurn: true })
+        refresh({ query, send: asRefresh(query.send), key, policy, maxAge: policy.fresh, takesTurn: true })
       ).pipe(Effect.provideService(CurrentCaller, caller))
     }
   }
@@ -685,7 +685,7 @@ const makeReader = <A, E>(
     const { key, query } = loading
     const takesFailure = cached !== undefined && mayServe(cached, currentTime(context), "error")
     const onCoalesced = () => count(query, "coalesced", context)
-    const exit = yield* Effect.result(flights.run({ key: flight, ask: load(loading), takesFailure, onCoalesced }))
+    const exit = yield* Effect.result(flights.run({ key: flight, send: load(loading), takesFailure, onCoalesced }))
     if (Result.isFailure(exit)) {
       return instead(query, key, maxAge, isRateLimited(exit.failure), context) ?? (yield* Effect.fail(exit.failure))
     }
@@ -711,11 +711,11 @@ const makeReader = <A, E>(
     const onCoalesced = () => count(query, "coalesced", context)
     // this caller must not share a call that first looked up the shared store
     if (freshness === "none") {
-      const ask = load({ query, ask: query.ask, key, policy, maxAge: 0, takesTurn: false })
-      return flights.run({ key: `${flightKey} !`, ask, onCoalesced })
+      const send = load({ query, send: query.send, key, policy, maxAge: 0, takesTurn: false })
+      return flights.run({ key: `${flightKey} !`, send, onCoalesced })
     }
     if (policy === undefined && query.confirm === undefined) {
-      return flights.run({ key: `${flightKey} -`, ask: query.ask, onCoalesced })
+      return flights.run({ key: `${flightKey} -`, send: query.send, onCoalesced })
     }
     const maxAge = (Context.get(context, MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
     const cached = store.get(key, now)
@@ -724,7 +724,7 @@ const makeReader = <A, E>(
       const found = restored(cached, now)
       if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
       refreshedAt.set(cached, Utf8.addMillis(now, REFRESH_PAUSE))
-      const loading = { query, ask: query.ask, key, policy, maxAge: policy.refreshAfter ?? 0, takesTurn: false }
+      const loading = { query, send: query.send, key, policy, maxAge: policy.refreshAfter ?? 0, takesTurn: false }
       return Effect.as(refresh(loading), found)
     }
     const flight = Number.isFinite(maxAge) ? `${flightKey} ${maxAge}` : flightKey
@@ -745,11 +745,11 @@ const makeReader = <A, E>(
       // this process
       takesTurn = !pacer.isIdle(now) && !Number.isFinite(maxAge)
     }
-    const ask = isPaced ? asRefresh(query.ask) : query.ask
-    const loading = { query, ask, key, policy, maxAge: Math.min(policy?.fresh ?? 0, maxAge), takesTurn }
+    const send = isPaced ? asRefresh(query.send) : query.send
+    const loading = { query, send, key, policy, maxAge: Math.min(policy?.fresh ?? 0, maxAge), takesTurn }
     // no response is cached, so there is no stale response to return after a failure
     return cached === undefined && policy === undefined
-      ? flights.run({ key: flight, ask: load(loading), onCoalesced })
+      ? flights.run({ key: flight, send: load(loading), onCoalesced })
       : loadOrStale(loading, flight, cached, maxAge, context)
   }
 
@@ -758,7 +758,7 @@ const makeReader = <A, E>(
     if (query.accounts === undefined) return answerAt(query, key, "", context)
     return Effect.flatMap(
       versions.version(query.accounts, currentTime(context)),
-      (version) => version === undefined ? query.ask : answerAt(query, key, version, context)
+      (version) => version === undefined ? query.send : answerAt(query, key, version, context)
     )
   }
 

@@ -34,7 +34,7 @@ import { type Bounds, Pacer, type Slot, type Taken, type Units, type WindowCall 
 import * as RateWindow from "./RateWindow.ts"
 
 /** A call that requests units of a rate limit. */
-export interface Ask {
+export interface PermitRequest {
   readonly upstream: Upstream.UpstreamLabel
   /** The method class. A part of the limit is reserved for actions (`once`), and actions do not wait for reads. */
   readonly class: Operation.MethodClass
@@ -276,7 +276,9 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     return { refund }
   }
 
-  const toWindowCall = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): WindowCall => ({
+  const toWindowCall = (
+    { caller, class: methodClass, cost, isRefresh = false, upstream }: PermitRequest
+  ): WindowCall => ({
     class: methodClass,
     cost: worstCost(upstream, { cost }),
     // refreshes are not counted by caller, because the pacer divides them between callers
@@ -284,7 +286,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     isRefresh
   })
 
-  const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
+  const tryTake = (ask: PermitRequest, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
     window.moveTo(monotonicTime(clock))
     const call = toWindowCall(ask)
@@ -459,7 +461,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         })
     )
 
-  const takeOrWait = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
+  const takeOrWait = (ask: PermitRequest): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
       const taken = tryTake(ask, clock)
@@ -543,7 +545,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    *
    * Returns `undefined` and takes nothing if the call has to wait, or if a shared window has to be queried first.
    */
-  readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
+  readonly tryTake: (ask: PermitRequest, clock: Clock.Clock) => Permits | undefined
   /**
    * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
@@ -551,7 +553,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * its share, otherwise with `UpstreamRateLimited`. In the error, `retryAfter` is the wait in whole seconds, provided
    * that no further call arrives.
    */
-  readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
+  readonly take: (ask: PermitRequest) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
   /**
    * Returns the pacer of an upstream, which limits refreshes of cached responses; `undefined` if the upstream has no
    * limit.
@@ -677,7 +679,7 @@ const ofQuotas = (
     }
     return quotaLimiter
   }
-  return ({ caller, upstream }: Ask): Takes | undefined => {
+  return ({ caller, upstream }: PermitRequest): Takes | undefined => {
     const name = upstream === "trading-api" ? "weight" : "units"
     const limit = name === "weight" ? caller.quota.weightPerMinute : caller.quota.unitsPerSecond
     if (limit === undefined) return undefined
@@ -728,7 +730,7 @@ export const make = Effect.fnUntraced(function*(
    * Takes the units of a call from the caller's quota first. If the quota refuses the call, the call takes no units of
    * the upstream's limit.
    */
-  const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
+  const takeBoth = (ask: PermitRequest, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicTime(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
       const maxWait = Math.max(0, ask.maxWait - millisBetween(start, monotonicTime(clock)))

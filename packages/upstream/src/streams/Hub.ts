@@ -30,13 +30,13 @@ export const makeRegistry = (
   elapsed: () => MonotonicTime,
   released: () => void
 ) => {
-  const detach = (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
-    seat.byKey.delete(shared.topic.key)
-    shared.seats.delete(seat)
-    shared.waiting.delete(seat)
+  const detach = (shared: SharedTopic.SharedTopic, subscriber: SharedTopic.CallerSubscriber): void => {
+    subscriber.byKey.delete(shared.topic.key)
+    shared.subscribers.delete(subscriber)
+    shared.waiting.delete(subscriber)
     if (SharedTopic.isWanted(shared)) return
     shared.emptySince = elapsed()
-    shared.lastCaller = seat.caller
+    shared.lastCaller = subscriber.caller
   }
 
   /** Removes a topic, so that its route can be used by a new topic. */
@@ -53,22 +53,22 @@ export const makeRegistry = (
   const end = (
     shared: SharedTopic.SharedTopic,
     message: string,
-    subscribed: ReadonlySet<SharedTopic.CallerSeat> = new Set(shared.seats)
+    subscribed: ReadonlySet<SharedTopic.CallerSubscriber> = new Set(shared.subscribers)
   ): void => {
-    for (const seat of [...shared.seats, ...shared.waiting]) {
-      detach(shared, seat)
-      deliveries.refuse(seat, shared.topic, message, subscribed.has(seat))
+    for (const subscriber of [...shared.subscribers, ...shared.waiting]) {
+      detach(shared, subscriber)
+      deliveries.refuse(subscriber, shared.topic, message, subscribed.has(subscriber))
     }
   }
 
   return {
     /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
-    attach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
-      seat.awaited.delete(shared.topic.key)
-      seat.byKey.set(shared.topic.key, shared)
+    attach: (shared: SharedTopic.SharedTopic, subscriber: SharedTopic.CallerSubscriber): void => {
+      subscriber.awaited.delete(shared.topic.key)
+      subscriber.byKey.set(shared.topic.key, shared)
       shared.emptySince = undefined
-      shared.lastCaller = seat.caller
-      shared.waiting.add(seat)
+      shared.lastCaller = subscriber.caller
+      shared.waiting.add(subscriber)
       if (shared.phase === "accepted") deliveries.admit(shared)
     },
     detach,
@@ -79,7 +79,7 @@ export const makeRegistry = (
      * so that no caller should subscribe to it again.
      */
     refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid = false): void => {
-      end(shared, message, new Set(isInvalid ? [] : shared.seats))
+      end(shared, message, new Set(isInvalid ? [] : shared.subscribers))
       forget(shared)
     }
   }
@@ -158,7 +158,7 @@ export interface Status {
   readonly users: number
   /** How much of the upstream's limits other replicas use, as of the last exchange with them. */
   readonly others: ReplicaUse.OtherUse
-  readonly seats: number
+  readonly subscribers: number
   readonly topics: ReadonlyArray<{
     readonly key: string
     readonly name: string
@@ -174,10 +174,10 @@ export interface Status {
 /** The shared subscriptions of one upstream. */
 export interface Hub {
   /**
-   * Makes a seat, through which one connection of a caller subscribes. `caller` is the caller's name. The
+   * Makes a subscriber, through which one connection of a caller subscribes. `caller` is the caller's name. The
    * upstream's limits are divided fairly among the callers.
    */
-  readonly join: (caller: string, sink: SharedTopic.Sink) => SharedTopic.Seat
+  readonly join: (caller: string, sink: SharedTopic.Sink) => SharedTopic.Subscriber
   /**
    * Returns the time, in milliseconds, at which the connection of a topic last received a frame. Returns `undefined`
    * while data of the topic may be missing: until the upstream has accepted the topic and sent its initial frame, and
@@ -226,7 +226,7 @@ const lastAsked = (
 
 /** A subscription that waits until the upstream has released another one. */
 interface Awaiting {
-  readonly seat: SharedTopic.CallerSeat
+  readonly subscriber: SharedTopic.CallerSubscriber
   readonly topic: SharedTopic.Topic
   readonly since: MonotonicTime
 }
@@ -259,19 +259,19 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   /** All topics that the upstream has not released yet, the oldest first. */
   const open = new Set<SharedTopic.SharedTopic>()
   let awaiting: Array<Awaiting> = []
-  const seats = new Set<SharedTopic.CallerSeat>()
+  const subscribers = new Set<SharedTopic.CallerSubscriber>()
   const counts = new SharedTopic.Counts()
-  let lastSeat = 0
+  let lastSubscriber = 0
   /** The use of this process at the last exchange with the other replicas. */
   let reported = ReplicaUse.none
 
   /** The number of gaps that have not been logged yet, by cause and topic name. */
   let gaps = new Map<string, number>()
 
-  const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
+  const reportGap = ({ subscribers, topic }: SharedTopic.SharedTopic, cause: string): void => {
     SharedTopic.countUp(counts.gaps, topic.name)
     SharedTopic.countUp(gaps, `${topic.name} (${cause})`)
-    for (const { sink } of seats) sink.interrupted?.(topic)
+    for (const { sink } of subscribers) sink.interrupted?.(topic)
   }
 
   /**
@@ -357,12 +357,12 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     counts.unknown++
     const all = [...byRoute.values()]
     if (all.some(({ topic }) => topic.user !== undefined)) return
-    const reached = new Set<SharedTopic.CallerSeat>()
-    for (const { seats, topic } of all) {
-      for (const seat of seats) {
-        if (reached.has(seat)) continue
-        reached.add(seat)
-        deliveries.toSeat(seat, new SharedTopic.Frame(text, topic))
+    const reached = new Set<SharedTopic.CallerSubscriber>()
+    for (const { subscribers, topic } of all) {
+      for (const subscriber of subscribers) {
+        if (reached.has(subscriber)) continue
+        reached.add(subscriber)
+        deliveries.toSubscriber(subscriber, new SharedTopic.Frame(text, topic))
       }
     }
   }
@@ -414,33 +414,33 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
 
   /** Subscribes to a topic at the upstream. Returns a limit per minute if the caller has used up its share. */
   const start = (
-    seat: SharedTopic.CallerSeat,
+    subscriber: SharedTopic.CallerSubscriber,
     topic: SharedTopic.Topic,
     key: string
   ): "messages" | "connections" | undefined => {
-    if (!messages.allows(seat.caller)) return "messages"
-    const connection = connections.find(topic, seat.caller)
+    if (!messages.allows(subscriber.caller)) return "messages"
+    const connection = connections.find(topic, subscriber.caller)
     if (connection === undefined) return "connections"
-    messages.note(seat.caller)
+    messages.note(subscriber.caller)
     const shared = new SharedTopic.SharedTopic(topic, key, connection)
     topics.set(key, shared)
     open.add(shared)
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)
-    registry.attach(shared, seat)
+    registry.attach(shared, subscriber)
     connections.ask(shared)
     return undefined
   }
 
   /** Makes a subscription wait until the upstream has released a unit of a limit, or until the caller's next minute. */
-  const wait = ({ seat, since, topic }: Awaiting, message: string): void => {
-    const own = awaiting.filter((each) => each.seat.caller === seat.caller).length
+  const wait = ({ subscriber, since, topic }: Awaiting, message: string): void => {
+    const own = awaiting.filter((each) => each.subscriber.caller === subscriber.caller).length
     if (millisBetween(since, elapsed()) < awaitedFor && own < mostAwaiting) {
-      seat.awaited.set(topic.key, topic)
-      return void awaiting.push({ seat, topic, since })
+      subscriber.awaited.set(topic.key, topic)
+      return void awaiting.push({ subscriber, topic, since })
     }
-    seat.awaited.delete(topic.key)
-    deliveries.refuse(seat, topic, message, false)
+    subscriber.awaited.delete(topic.key)
+    deliveries.refuse(subscriber, topic, message, false)
   }
 
   /** Unsubscribes a topic at the upstream. */
@@ -451,13 +451,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   }
 
   const admit = (asked: Awaiting): void => {
-    const { seat, topic } = asked
-    const key = topic.isUnshared ? `${topic.key}#${seat.id}` : topic.key
+    const { subscriber, topic } = asked
+    const key = topic.isUnshared ? `${topic.key}#${subscriber.id}` : topic.key
     const known = topics.get(key) ?? (awaiting.length === 0 ? leaving(key) : undefined)
-    const admission = shares.admit(seat.caller, topic, known === undefined)
+    const admission = shares.admit(subscriber.caller, topic, known === undefined)
     if (admission._tag === "Refused") {
-      seat.awaited.delete(topic.key)
-      return deliveries.refuse(seat, topic, admission.message, false)
+      subscriber.awaited.delete(topic.key)
+      return deliveries.refuse(subscriber, topic, admission.message, false)
     }
     if (admission._tag === "Behind") {
       wait(asked, admission.message)
@@ -468,27 +468,27 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return
     }
     if (known === undefined) {
-      const limit = start(seat, topic, key)
+      const limit = start(subscriber, topic, key)
       if (limit !== undefined) {
         wait(asked, protocol.refusal(limit, limit === "messages" ? limits.messages : limits.connections))
       }
       return
     }
     topics.set(key, known)
-    registry.attach(known, seat)
+    registry.attach(known, subscriber)
   }
 
   /** Tries the subscriptions again that wait, in their order. */
   const admitAwaiting = (): void => {
     const all = awaiting
     awaiting = []
-    for (const each of all) if (each.seat.awaited.has(each.topic.key)) admit(each)
+    for (const each of all) if (each.subscriber.awaited.has(each.topic.key)) admit(each)
     deliveries.flush()
   }
 
-  const subscribe = (seat: SharedTopic.CallerSeat, topic: SharedTopic.Topic): void => {
+  const subscribe = (subscriber: SharedTopic.CallerSubscriber, topic: SharedTopic.Topic): void => {
     if (awaiting.length > 0) admitAwaiting()
-    admit({ seat, topic, since: elapsed() })
+    admit({ subscriber, topic, since: elapsed() })
     deliveries.flush()
   }
 
@@ -518,7 +518,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   })
   yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), tick)), scope)
 
-  const seatHub: SharedTopic.SeatHub = { subscribe, detach: registry.detach, seats }
+  const subscriberHub: SharedTopic.SubscriberHub = { subscribe, detach: registry.detach, subscribers }
   const hub: Hub = {
     counts,
     heardAt: (key) => {
@@ -526,9 +526,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return shared !== undefined && SharedTopic.isUpToDate(shared) ? shared.connection.heardAt : undefined
     },
     join: (caller, sink) => {
-      const seat = new SharedTopic.CallerSeat(++lastSeat, caller, sink, seatHub)
-      seats.add(seat)
-      return seat
+      const subscriber = new SharedTopic.CallerSubscriber(++lastSubscriber, caller, sink, subscriberHub)
+      subscribers.add(subscriber)
+      return subscriber
     },
     status: () => {
       const at = elapsed()
@@ -537,11 +537,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         subscriptions: topics.size,
         users: SharedTopic.distinctUsers(topics.values()).size,
         others,
-        seats: seats.size,
-        topics: [...topics.values()].map(({ buffered = [], key, last, lastAt, phase, seats, topic, waiting }) => ({
+        subscribers: subscribers.size,
+        topics: [...topics.values()].map((
+          { buffered = [], key, last, lastAt, phase, subscribers, topic, waiting }
+        ) => ({
           key,
           name: topic.name,
-          callers: seats.size + waiting.size,
+          callers: subscribers.size + waiting.size,
           age: lastAt === undefined ? undefined : millisBetween(lastAt, at),
           isLive: phase === "accepted",
           bytes: buffered.reduce((sum, { length }) => sum + length, last?.text.length ?? 0)

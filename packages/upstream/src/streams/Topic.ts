@@ -188,18 +188,18 @@ export interface Sink {
   readonly flush: () => void
 }
 
-/** The seat of a caller's connection in the stream hub. The connection subscribes through its seat. */
-export interface Seat {
-  /** Returns the seat's subscriptions. */
+/** The subscriber of a caller's connection in the stream hub. The connection subscribes through its subscriber. */
+export interface Subscriber {
+  /** Returns the subscriber's subscriptions. */
   readonly topics: () => Iterable<Topic>
-  /** Returns the number of the seat's subscriptions. */
+  /** Returns the number of the subscriber's subscriptions. */
   readonly size: () => number
   readonly has: (topic: Topic) => boolean
   /** Subscribes to a topic. The sink receives the acknowledgement or the error, synchronously or later. */
   readonly subscribe: (topic: Topic) => void
   /** Ends a subscription. Returns `false`, and does nothing, if the subscription does not exist. */
   readonly unsubscribe: (topic: Topic) => boolean
-  /** Ends all subscriptions of the seat. */
+  /** Ends all subscriptions of the subscriber. */
   readonly leave: () => void
 }
 
@@ -418,10 +418,10 @@ export class SharedTopic {
   readonly topic: Topic
   readonly key: string
   readonly connection: TopicConnection
-  /** The seats that receive the frames of the topic. */
-  readonly seats = new Set<CallerSeat>()
+  /** The subscribers that receive the frames of the topic. */
+  readonly subscribers = new Set<CallerSubscriber>()
   /** The callers that subscribed before the upstream accepted the topic. */
-  readonly waiting = new Set<CallerSeat>()
+  readonly waiting = new Set<CallerSubscriber>()
   /**
    * `idle`: nothing was sent. `asked`: the upstream has not responded yet. `leaving`: the unsubscription is not
    * confirmed.
@@ -492,15 +492,15 @@ export class TopicConnection {
   heardAt: Json.MonotonicTime | undefined = undefined
 }
 
-/** The functions of the stream hub that all seats use. */
-export interface SeatHub {
-  readonly subscribe: (seat: CallerSeat, topic: Topic) => void
-  readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
-  readonly seats: Set<CallerSeat>
+/** The functions of the stream hub that all subscribers use. */
+export interface SubscriberHub {
+  readonly subscribe: (subscriber: CallerSubscriber, topic: Topic) => void
+  readonly detach: (shared: SharedTopic, subscriber: CallerSubscriber) => void
+  readonly subscribers: Set<CallerSubscriber>
 }
 
-/** The seat of one caller's connection. A class, so that thousands of seats share their functions. */
-export class CallerSeat implements Seat {
+/** The subscriber of one caller's connection. A class, so that thousands of subscribers share their functions. */
+export class CallerSubscriber implements Subscriber {
   readonly id: number
   readonly caller: string
   readonly sink: Sink
@@ -509,9 +509,9 @@ export class CallerSeat implements Seat {
   readonly awaited = new Map<string, Topic>()
   /** Whether frames were delivered since the last flush. */
   isDirty = false
-  readonly #hub: SeatHub
+  readonly #hub: SubscriberHub
 
-  constructor(id: number, caller: string, sink: Sink, hub: SeatHub) {
+  constructor(id: number, caller: string, sink: Sink, hub: SubscriberHub) {
     this.id = id
     this.caller = caller
     this.sink = sink
@@ -543,17 +543,17 @@ export class CallerSeat implements Seat {
   leave(): void {
     this.awaited.clear()
     for (const shared of this.byKey.values()) this.#hub.detach(shared, this)
-    this.#hub.seats.delete(this)
+    this.#hub.subscribers.delete(this)
   }
 }
 
 /** Returns whether any caller is subscribed to a topic. */
-export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
+export const isWanted = ({ subscribers, waiting }: SharedTopic): boolean => subscribers.size + waiting.size > 0
 
 /** Returns the callers who use a topic, or the last one who did. */
 export const owners = (shared: SharedTopic): ReadonlyArray<string> =>
   isWanted(shared)
-    ? Array.from(new Set([...shared.seats, ...shared.waiting]), ({ caller }) => caller)
+    ? Array.from(new Set([...shared.subscribers, ...shared.waiting]), ({ caller }) => caller)
     : [shared.lastCaller]
 
 /** Returns whether a topic has no initial frame. Such a topic is live as soon as the upstream has accepted it. */

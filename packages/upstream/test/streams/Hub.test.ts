@@ -17,14 +17,14 @@ import { rowTopic, scriptedSockets, stateTopic, wordProtocol } from "./scriptedS
 /** A caller who writes down what happens. */
 const caller = (hub: Hub.Hub, name: string) => {
   const seen: Array<string> = []
-  const seat = hub.join(name, {
+  const subscriber = hub.join(name, {
     subscribed: ({ key }) => void seen.push(`subscribed ${key}`),
     deliver: ({ text }) => void seen.push(text),
     refused: ({ key }, message, wasSubscribed) =>
       void seen.push(`${wasSubscribed ? "ended" : "refused"} ${key}: ${message}`),
     flush: () => {}
   })
-  return { seat, seen }
+  return { subscriber, seen }
 }
 
 /** A topic whose rows are decoded to other rows. */
@@ -73,8 +73,8 @@ describe("sharing", () => {
       const two = caller(hub, "two")
       yield* settle
       assert.strictEqual(sockets.connections.length, 0)
-      one.seat.subscribe(stateTopic("btc"))
-      two.seat.subscribe(stateTopic("btc"))
+      one.subscriber.subscribe(stateTopic("btc"))
+      two.subscriber.subscribe(stateTopic("btc"))
       yield* settle
       assert.deepStrictEqual(at(0).sent, ["+btc"])
       at(0).push("ok btc", "btc=1")
@@ -87,7 +87,7 @@ describe("sharing", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("btc"))
+      one.subscriber.subscribe(stateTopic("btc"))
       yield* settle
       at(0).push("btc=1", "ok btc")
       yield* settle
@@ -99,12 +99,12 @@ describe("sharing", () => {
       const { at, hub } = yield* setup()
       const topics = [stateTopic("state"), rowTopic("fills", "snapshot", 3), rowTopic("trades", "events", 2)]
       const one = caller(hub, "one")
-      for (const topic of topics) one.seat.subscribe(topic)
+      for (const topic of topics) one.subscriber.subscribe(topic)
       yield* settle
       at(0).push("ok state", "ok fills", "ok trades", "state=1", "state=2", "fills=*1,2", "fills=3,4", "trades=1,2,3")
       yield* settle
       const late = caller(hub, "late")
-      for (const topic of topics) late.seat.subscribe(topic)
+      for (const topic of topics) late.subscriber.subscribe(topic)
       assert.deepStrictEqual(late.seen, [
         "subscribed state",
         "state=2",
@@ -119,17 +119,17 @@ describe("sharing", () => {
     Effect.gen(function*() {
       const { at, hub, sockets } = yield* setup({ grace: Duration.seconds(10) })
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("btc"))
+      one.subscriber.subscribe(stateTopic("btc"))
       yield* settle
       at(0).push("ok btc", "btc=1")
       yield* settle
-      assert.isTrue(one.seat.unsubscribe(stateTopic("btc")))
+      assert.isTrue(one.subscriber.unsubscribe(stateTopic("btc")))
       yield* TestClock.adjust("9 seconds")
       assert.deepStrictEqual(at(0).sent, ["+btc"])
       const two = caller(hub, "two")
-      two.seat.subscribe(stateTopic("btc"))
+      two.subscriber.subscribe(stateTopic("btc"))
       assert.deepStrictEqual(two.seen, ["subscribed btc", "btc=1"])
-      two.seat.leave()
+      two.subscriber.leave()
       yield* TestClock.adjust("11 seconds")
       assert.deepStrictEqual(at(0).sent.filter((text) => text !== "ping"), ["+btc", "-btc"])
       assert.strictEqual(sockets.open().length, 1)
@@ -143,8 +143,8 @@ describe("sharing", () => {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
       const two = caller(hub, "two")
-      one.seat.subscribe(stateTopic("orders of a", { route: "orders", user: "a" }))
-      two.seat.subscribe(stateTopic("orders of b", { route: "orders", user: "b" }))
+      one.subscriber.subscribe(stateTopic("orders of a", { route: "orders", user: "a" }))
+      two.subscriber.subscribe(stateTopic("orders of b", { route: "orders", user: "b" }))
       yield* settle
       assert.deepStrictEqual([at(0).sent, at(1).sent], [["+orders of a"], ["+orders of b"]])
       at(0).push("orders=1")
@@ -158,14 +158,14 @@ describe("sharing", () => {
     Effect.gen(function*() {
       const { at, hub, sockets } = yield* setup({ grace: Duration.zero })
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("orders-a", { route: "orders", user: "a" }))
+      one.subscriber.subscribe(stateTopic("orders-a", { route: "orders", user: "a" }))
       yield* settle
       at(0).push("ok orders")
       yield* settle
-      one.seat.leave()
+      one.subscriber.leave()
       yield* TestClock.adjust("1 second")
       const two = caller(hub, "two")
-      two.seat.subscribe(stateTopic("orders-b", { route: "orders", user: "b" }))
+      two.subscriber.subscribe(stateTopic("orders-b", { route: "orders", user: "b" }))
       yield* settle
       // a late frame of the first user
       at(0).push("orders=of a")
@@ -179,12 +179,12 @@ describe("sharing", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("btc"))
+      one.subscriber.subscribe(stateTopic("btc"))
       yield* settle
       at(0).push("ok btc", "new channel")
       yield* settle
       assert.deepStrictEqual(one.seen, ["subscribed btc", "new channel"])
-      caller(hub, "two").seat.subscribe(stateTopic("fills", { user: "a" }))
+      caller(hub, "two").subscriber.subscribe(stateTopic("fills", { user: "a" }))
       yield* settle
       at(0).push("new other")
       yield* settle
@@ -199,11 +199,11 @@ describe("limits", () => {
       const { at, hub, sockets } = yield* setup({ subscriptions: 2, users: 2, usersOfCaller: 1, connections: 1 })
       const one = caller(hub, "one")
       const two = caller(hub, "two")
-      one.seat.subscribe(stateTopic("fills-a", { user: "a" }))
-      one.seat.subscribe(stateTopic("fills-b", { user: "b" }))
-      two.seat.subscribe(stateTopic("other-a", { user: "a", route: "fills-a" }))
-      two.seat.subscribe(stateTopic("x"))
-      two.seat.subscribe(stateTopic("y"))
+      one.subscriber.subscribe(stateTopic("fills-a", { user: "a" }))
+      one.subscriber.subscribe(stateTopic("fills-b", { user: "b" }))
+      two.subscriber.subscribe(stateTopic("other-a", { user: "a", route: "fills-a" }))
+      two.subscriber.subscribe(stateTopic("x"))
+      two.subscriber.subscribe(stateTopic("y"))
       yield* settle
       assert.deepStrictEqual(at(0).sent, ["+fills-a", "+x"])
       assert.strictEqual(sockets.connections.length, 1)
@@ -218,12 +218,12 @@ describe("limits", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup({ users: 10 })
       const one = caller(hub, "one")
-      for (const user of ["a", "b"]) one.seat.subscribe(stateTopic(`fills-${user}`, { user }))
+      for (const user of ["a", "b"]) one.subscriber.subscribe(stateTopic(`fills-${user}`, { user }))
       yield* settle
       at(0).push("ok fills-a", "full users 1")
       yield* settle
       assert.deepStrictEqual(one.seen, ["subscribed fills-a", "refused fills-b: full users 1"])
-      caller(hub, "two").seat.subscribe(stateTopic("fills-c", { user: "c" }))
+      caller(hub, "two").subscriber.subscribe(stateTopic("fills-c", { user: "c" }))
       yield* settle
       assert.deepStrictEqual(at(0).sent, ["+fills-a", "+fills-b"])
     }))
@@ -232,7 +232,7 @@ describe("limits", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup({ messages: 3 })
       const one = caller(hub, "one")
-      for (const key of ["a", "b", "c", "d"]) one.seat.subscribe(stateTopic(key))
+      for (const key of ["a", "b", "c", "d"]) one.subscriber.subscribe(stateTopic(key))
       yield* settle
       assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c"])
       at(0).push("ok a", "ok b", "ok c")
@@ -251,10 +251,10 @@ describe("limits", () => {
       const { hub } = yield* setup({ subscriptions: 20 })
       const modest = caller(hub, "modest")
       const greedy = caller(hub, "greedy")
-      modest.seat.subscribe(stateTopic("m0"))
-      for (let place = 0; place < 18; place++) greedy.seat.subscribe(stateTopic(`g${place}`))
+      modest.subscriber.subscribe(stateTopic("m0"))
+      for (let place = 0; place < 18; place++) greedy.subscriber.subscribe(stateTopic(`g${place}`))
       assert.deepStrictEqual(greedy.seen, ["refused g17: at most 20 subscriptions"])
-      for (const key of ["m1", "m2"]) modest.seat.subscribe(stateTopic(key))
+      for (const key of ["m1", "m2"]) modest.subscriber.subscribe(stateTopic(key))
       assert.deepStrictEqual(modest.seen, [])
       assert.strictEqual(greedy.seen.length, 1)
     }))
@@ -266,7 +266,7 @@ describe("limits that replicas share", () => {
       const others: ReplicaUse.OtherUse = { ...ReplicaUse.alone, replicas: 2 }
       const { at, hub } = yield* setup({ messages: 9 }, ["a"], new Set(), { exchange: () => Effect.succeed(others) })
       yield* TestClock.adjust("1 second")
-      for (const key of ["a", "b", "c", "d"]) caller(hub, key).seat.subscribe(stateTopic(key))
+      for (const key of ["a", "b", "c", "d"]) caller(hub, key).subscriber.subscribe(stateTopic(key))
       yield* settle
       assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c"])
     }))
@@ -291,7 +291,7 @@ describe("limits that replicas share", () => {
       const one = caller(hub, "one")
       // one route, so that each topic needs a connection
       const open = (key: string, user?: string) =>
-        one.seat.subscribe(stateTopic(key, { route: "same", ...(user === undefined ? {} : { user }) }))
+        one.subscriber.subscribe(stateTopic(key, { route: "same", ...(user === undefined ? {} : { user }) }))
       open("1", "c")
       yield* settle
       others = { ...others, isCurrent: false }
@@ -300,7 +300,8 @@ describe("limits that replicas share", () => {
       for (const key of ["2", "3", "4"]) open(key)
       assert.deepStrictEqual(one.seen, ["refused 4: at most 10 connections"])
       // users of the other replicas are no further ones; of the seven free places, two for each replica
-      const ask = (user: string) => one.seat.subscribe(stateTopic(`fills-${user}`, { route: `fills-${user}`, user }))
+      const ask = (user: string) =>
+        one.subscriber.subscribe(stateTopic(`fills-${user}`, { route: `fills-${user}`, user }))
       for (const user of ["a", "d", "e", "f"]) ask(user)
       assert.deepStrictEqual(one.seen.slice(1), ["refused fills-f: at most 10 users"])
       others = { ...others, isCurrent: true }
@@ -344,12 +345,12 @@ describe("a system clock that is set", () => {
           clock
         )
         const one = caller(hub, "one")
-        one.seat.subscribe(stateTopic("a"))
-        one.seat.subscribe(stateTopic("b"))
+        one.subscriber.subscribe(stateTopic("a"))
+        one.subscriber.subscribe(stateTopic("b"))
         yield* settle
         at(0).push("ok a", "ok b", "a=1")
         yield* settle
-        one.seat.unsubscribe(stateTopic("b"))
+        one.subscriber.unsubscribe(stateTopic("b"))
         set.shift = hours * 3_600_000
         yield* TestClock.adjust("9 seconds")
         assert.deepStrictEqual(at(0).sent, ["+a", "+b"])
@@ -357,7 +358,7 @@ describe("a system clock that is set", () => {
         assert.deepStrictEqual(at(0).sent, ["+a", "+b", "-b"])
         // a connection is lost once the upstream has been silent for 28 seconds
         assert.strictEqual(sockets.connections.length, 1)
-        one.seat.subscribe(stateTopic("c"))
+        one.subscriber.subscribe(stateTopic("c"))
         for (let second = 0; second < 49; second++) {
           at(0).push("a=1")
           yield* TestClock.adjust("1 second")
@@ -379,7 +380,7 @@ describe("places for users", () => {
       const familiar = new Set<string>()
       const { hub } = yield* setup({ users: 4, usersOfCaller: 10 }, ["a"], familiar)
       const one = caller(hub, "one")
-      const ask = (user: string) => one.seat.subscribe(stateTopic(user, { user }))
+      const ask = (user: string) => one.subscriber.subscribe(stateTopic(user, { user }))
       ask("a")
       ask("b")
       familiar.add("known").add("b")
@@ -396,13 +397,13 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("a"))
+      one.subscriber.subscribe(stateTopic("a"))
       yield* settle
       at(0).push("ok a")
       yield* settle
       at(0).close(1000)
       yield* TestClock.adjust("2 seconds")
-      one.seat.subscribe(stateTopic("b"))
+      one.subscriber.subscribe(stateTopic("b"))
       yield* settle
       at(1).push("no a", "no b")
       yield* settle
@@ -419,7 +420,7 @@ describe("a lost connection", () => {
         load: () => Effect.as(Effect.delay(Effect.sync(() => asked.push(name)), "1 second"), { texts: [`${name}=6,7`] })
       })
       for (const [name, rank] of [["first", 5], ["late", 9], ["early", 1]] as const) {
-        one.seat.subscribe(rowTopic(name, "events", 0, { refill: refill(name, rank) }))
+        one.subscriber.subscribe(rowTopic(name, "events", 0, { refill: refill(name, rank) }))
       }
       yield* settle
       at(0).push("ok first", "ok late", "ok early")
@@ -439,10 +440,10 @@ describe("a lost connection", () => {
       const { hub, sockets } = yield* setup({ newConnections: 100 })
       const one = caller(hub, "one")
       const two = caller(hub, "two")
-      one.seat.subscribe(stateTopic("orders", { isHarmless: true }))
+      one.subscriber.subscribe(stateTopic("orders", { isHarmless: true }))
       for (let lost = 0; lost < 8; lost++) {
         yield* TestClock.adjust("11 seconds")
-        if (lost === 1) two.seat.subscribe(stateTopic("coin"))
+        if (lost === 1) two.subscriber.subscribe(stateTopic("coin"))
         yield* settle
         const last = sockets.connections.at(-1) ?? assert.fail("no connection")
         last.push("ok orders", "ok coin")
@@ -457,7 +458,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("coin"))
+      one.subscriber.subscribe(stateTopic("coin"))
       yield* settle
       at(0).push("ok coin")
       yield* settle
@@ -474,7 +475,7 @@ describe("a lost connection", () => {
   it.effect("is counted where nothing can find what it missed", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
-      caller(hub, "one").seat.subscribe(rowTopic("notes", "events", 0))
+      caller(hub, "one").subscriber.subscribe(rowTopic("notes", "events", 0))
       yield* settle
       at(0).push("ok notes")
       yield* TestClock.adjust("3 seconds")
@@ -489,9 +490,9 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("book"))
-      one.seat.subscribe(rowTopic("fills", "snapshot", 100))
-      one.seat.subscribe(rowTopic("trades", "events", 30))
+      one.subscriber.subscribe(stateTopic("book"))
+      one.subscriber.subscribe(rowTopic("fills", "snapshot", 100))
+      one.subscriber.subscribe(rowTopic("trades", "events", 30))
       yield* settle
       at(0).push("ok book", "ok fills", "ok trades", "book=1", "fills=*1,2", "trades=1,2,3")
       yield* TestClock.adjust("3 seconds")
@@ -519,7 +520,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(rowTopic("fills", "snapshot", 100))
+      one.subscriber.subscribe(rowTopic("fills", "snapshot", 100))
       yield* settle
       const rows = (count: number) => Array.from({ length: count }, (_, index) => index + 1).join(",")
       at(0).push("ok fills", `fills=*${rows(600)}`)
@@ -543,7 +544,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, time: 1000 })))
+      one.subscriber.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, time: 1000 })))
       yield* settle
       const rows = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => index + from).join(",")
       at(0).push("ok fills", `fills=*${rows(0, 600)}`)
@@ -559,7 +560,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, id: "7" })))
+      one.subscriber.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, id: "7" })))
       yield* settle
       at(0).push("ok fills", "fills=*1", "fills=2,3")
       yield* TestClock.adjust("3 seconds")
@@ -575,7 +576,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(rowTopic("trades", "events", 30))
+      one.subscriber.subscribe(rowTopic("trades", "events", 30))
       yield* settle
       at(0).push("ok trades", "trades=1,2")
       yield* TestClock.adjust("3 seconds")
@@ -597,7 +598,7 @@ describe("a lost connection", () => {
         load: ({ since }: { readonly since: number }) =>
           Effect.as(Effect.delay(Effect.sync(() => asked.push(since)), "2 seconds"), { texts: ["orders=6,7,8"] })
       }
-      one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
+      one.subscriber.subscribe(rowTopic("orders", "events", 0, { refill }))
       yield* settle
       at(0).push("ok orders", "orders=6")
       yield* TestClock.adjust("3 seconds")
@@ -624,7 +625,7 @@ describe("a lost connection", () => {
         rank: 0,
         load: () => Effect.delay(Effect.succeed({ texts: [`orders=${missed.join(",")}`] }), "10 seconds")
       }
-      one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
+      one.subscriber.subscribe(rowTopic("orders", "events", 0, { refill }))
       yield* settle
       at(0).push("ok orders", "orders=6")
       yield* TestClock.adjust("3 seconds")
@@ -641,7 +642,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(
+      one.subscriber.subscribe(
         rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed({ texts: ["orders=7"] }) } })
       )
       yield* settle
@@ -660,7 +661,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub, sockets } = yield* setup({}, ["a", "b"])
       sockets.unreachable.add("a")
-      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      caller(hub, "one").subscriber.subscribe(stateTopic("x"))
       yield* TestClock.adjust("1 second")
       assert.strictEqual(at(0).address, "b")
     }))
@@ -669,7 +670,7 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { hub, sockets } = yield* setup({}, ["a"])
       sockets.unreachable.add("a")
-      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      caller(hub, "one").subscriber.subscribe(stateTopic("x"))
       yield* TestClock.adjust("1 minute")
       sockets.unreachable.clear()
       yield* TestClock.adjust("11 seconds")
@@ -681,7 +682,7 @@ describe("supervision", () => {
   it.effect("pings a quiet connection, and opens another one where no answer comes", () =>
     Effect.gen(function*() {
       const { at, hub, sockets } = yield* setup()
-      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      caller(hub, "one").subscriber.subscribe(stateTopic("x"))
       yield* settle
       at(0).push("ok x")
       yield* TestClock.adjust("21 seconds")
@@ -699,8 +700,8 @@ describe("supervision", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(stateTopic("mids", { isSteady: true }))
-      one.seat.subscribe(stateTopic("other"))
+      one.subscriber.subscribe(stateTopic("mids", { isSteady: true }))
+      one.subscriber.subscribe(stateTopic("other"))
       yield* settle
       at(0).push("ok mids", "ok other")
       for (let frame = 0; frame < 4; frame++) {
@@ -719,12 +720,12 @@ describe("supervision", () => {
       const { at, hub, sockets } = yield* setup()
       const good = caller(hub, "good")
       const bad = caller(hub, "bad")
-      good.seat.subscribe(stateTopic("good"))
+      good.subscriber.subscribe(stateTopic("good"))
       yield* settle
       at(0).push("ok good", "good=1")
       yield* TestClock.adjust("3 seconds")
-      good.seat.subscribe(stateTopic("young"))
-      bad.seat.subscribe(stateTopic("bad"))
+      good.subscriber.subscribe(stateTopic("young"))
+      bad.subscriber.subscribe(stateTopic("bad"))
       // the upstream closes each connection on which it finds the bad one
       for (let turn = 0; turn < 12; turn++) {
         yield* TestClock.adjust("1 second")

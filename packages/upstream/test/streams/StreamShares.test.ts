@@ -76,7 +76,7 @@ const setup = Effect.fnUntraced(function*(limits: Partial<Limits>, familiar: Rea
   const join = (name: string) => {
     const live = new Set<string>()
     const refusals: Array<string> = []
-    const seat = hub.join(name, {
+    const subscriber = hub.join(name, {
       subscribed: ({ key }) => void live.add(key),
       deliver: () => {},
       refused: ({ key }, message) => {
@@ -90,11 +90,11 @@ const setup = Effect.fnUntraced(function*(limits: Partial<Limits>, familiar: Rea
       live,
       refusals,
       subscribe: (...keys: ReadonlyArray<string>) => {
-        for (const key of keys) if (!seat.has(makeTopic(key))) seat.subscribe(makeTopic(key))
+        for (const key of keys) if (!subscriber.has(makeTopic(key))) subscriber.subscribe(makeTopic(key))
       },
       unsubscribe: (...keys: ReadonlyArray<string>) => {
         for (const key of keys) {
-          seat.unsubscribe(makeTopic(key))
+          subscriber.unsubscribe(makeTopic(key))
           live.delete(key)
         }
       }

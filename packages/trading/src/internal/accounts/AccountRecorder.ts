@@ -14,8 +14,8 @@ import {
   type Frame,
   type Row,
   RowSet,
-  type Seat,
   type Sink,
+  type Subscriber,
   type Topic
 } from "@trigate/upstream/unstable/streams/Topic"
 import * as Clock from "effect/Clock"
@@ -73,7 +73,7 @@ export const isLogged = ({ name }: Topic): boolean => logged.some((declaration) 
 /** The dependencies of account recordings. */
 export interface Options {
   readonly log: EventLog
-  readonly join: (caller: string, sink: Sink) => Seat
+  readonly join: (caller: string, sink: Sink) => Subscriber
   readonly states: StateObserver | undefined
   /** Writes an entry to the event log. */
   readonly push: (entry: NewEntry) => void
@@ -237,7 +237,7 @@ export const makeRecording = (
     },
     flush: () => {}
   }
-  const seat: Seat = join(`account ${user}`, sink)
+  const subscriber: Subscriber = join(`account ${user}`, sink)
   return {
     phase: () => phase,
     /** Subscribes at the venue. */
@@ -245,7 +245,7 @@ export const makeRecording = (
       for (const topic of topics) {
         // a refusal ends the recording at once
         if (isStopped) return
-        seat.subscribe(topic)
+        subscriber.subscribe(topic)
       }
     },
     /** Begins a new epoch of the account's log, because events are missing from the log. */
@@ -255,7 +255,7 @@ export const makeRecording = (
     /** Ends the recording. Drops the buffered events. */
     stop: () => {
       isStopped = true
-      seat.leave()
+      subscriber.leave()
       states?.ended(user)
     }
   }
@@ -263,7 +263,7 @@ export const makeRecording = (
 
 /** The streams whose frames are recorded. */
 export interface Source {
-  readonly join: (caller: string, sink: Sink) => Seat
+  readonly join: (caller: string, sink: Sink) => Subscriber
   /** Returns the topic of a user's subscription, given the subscription's name. */
   readonly topicOf: (name: string, user: string) => Topic | undefined
   /** Returns the error message for a caller that would exceed its limit of watched accounts. */

@@ -14,7 +14,7 @@ import * as Link from "../../streams/SocketTransport.ts"
 import type { SocketLost, SocketTransport } from "../../streams/SocketTransport.ts"
 import type { MinuteBudget } from "../../streams/StreamShares.ts"
 import { countUp, Frame, inOrder, isWanted, TopicConnection } from "../../streams/Topic.ts"
-import type { CallerSeat, Counts, RowCodec, SharedTopic, StreamProtocol } from "../../streams/Topic.ts"
+import type { CallerSubscriber, Counts, RowCodec, SharedTopic, StreamProtocol } from "../../streams/Topic.ts"
 import type { Topic, TopicRefill } from "../../streams/Topic.ts"
 
 /** Returns the initial frame that the upstream would send for a new subscription; `undefined` if it would send none. */
@@ -29,55 +29,55 @@ const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTop
 }
 
 /**
- * Makes the deliveries of a stream hub: of frames, acknowledgements and errors to seats (callers' connections). `flush`
+ * Makes the deliveries of a stream hub: of frames, acknowledgements and errors to subscribers (callers' connections). `flush`
  * ends a batch of deliveries.
  */
 export const makeDeliveries = (counts: Counts) => {
-  let dirty: Array<CallerSeat> = []
+  let dirty: Array<CallerSubscriber> = []
 
-  const touch = (seat: CallerSeat): void => {
-    if (seat.isDirty) return
-    seat.isDirty = true
-    dirty.push(seat)
+  const touch = (subscriber: CallerSubscriber): void => {
+    if (subscriber.isDirty) return
+    subscriber.isDirty = true
+    dirty.push(subscriber)
   }
 
-  const toSeat = (seat: CallerSeat, frame: Frame): void => {
-    seat.sink.deliver(frame)
-    touch(seat)
+  const toSubscriber = (subscriber: CallerSubscriber, frame: Frame): void => {
+    subscriber.sink.deliver(frame)
+    touch(subscriber)
   }
 
   return {
-    toSeat,
+    toSubscriber,
     toAll: (shared: SharedTopic, frame: Frame): void => {
-      countUp(counts.deliveries, shared.topic.name, shared.seats.size)
-      for (const seat of shared.seats) toSeat(seat, frame)
+      countUp(counts.deliveries, shared.topic.name, shared.subscribers.size)
+      for (const subscriber of shared.subscribers) toSubscriber(subscriber, frame)
     },
     /**
      * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends each of them the initial frame
      * that the upstream sends for a new subscription.
      */
     admit: (shared: SharedTopic): void => {
-      for (const seat of shared.waiting) {
-        seat.sink.subscribed(shared.topic)
-        touch(seat)
-        shared.seats.add(seat)
+      for (const subscriber of shared.waiting) {
+        subscriber.sink.subscribed(shared.topic)
+        touch(subscriber)
+        shared.subscribers.add(subscriber)
         const first = shared.lastAt === undefined ? undefined : firstFrame(shared)
-        if (first !== undefined) toSeat(seat, first)
+        if (first !== undefined) toSubscriber(subscriber, first)
       }
       shared.waiting.clear()
     },
-    refuse: (seat: CallerSeat, topic: Topic, message: string, wasSubscribed: boolean): void => {
-      seat.sink.refused(topic, message, wasSubscribed)
-      touch(seat)
+    refuse: (subscriber: CallerSubscriber, topic: Topic, message: string, wasSubscribed: boolean): void => {
+      subscriber.sink.refused(topic, message, wasSubscribed)
+      touch(subscriber)
     },
     /** Flushes the sinks used since the previous flush. */
     flush: (): void => {
       if (dirty.length === 0) return
       const touched = dirty
       dirty = []
-      for (const seat of touched) {
-        seat.isDirty = false
-        seat.sink.flush()
+      for (const subscriber of touched) {
+        subscriber.isDirty = false
+        subscriber.sink.flush()
       }
     }
   }

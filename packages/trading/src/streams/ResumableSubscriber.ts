@@ -1,5 +1,5 @@
 /**
- * The subscriptions of one connection (a seat) whose caller can resume them after the connection is lost. Events of
+ * The subscriptions of one connection (a subscriber) whose caller can resume them after the connection is lost. Events of
  * watched accounts are read from the event log and carry their log position. All other frames come from the hub, in
  * which callers share subscriptions.
  *
@@ -7,7 +7,7 @@
  * may have been missed, the sink receives a new snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/unstable/streams/Subscription"
-import { Frame, type Seat, type Sink, type Topic } from "@trigate/upstream/unstable/streams/Topic"
+import { Frame, type Sink, type Subscriber, type Topic } from "@trigate/upstream/unstable/streams/Topic"
 import type { AccountEvents, Entry } from "../accounts/AccountEvents.ts"
 import { unavailable } from "../internal/accounts/AccountRecorder.ts"
 
@@ -47,18 +47,21 @@ interface Reading {
 const frames = new WeakMap<Entry, Frame>()
 
 /**
- * Takes a seat, which manages the subscriptions of one connection, for a caller. All callers share the frames that are
+ * Takes a subscriber, which manages the subscriptions of one connection, for a caller. All callers share the frames that are
  * made from entries of the event log.
  */
 export const join = (
-  { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
+  { events, join: joinHub }: {
+    readonly events: AccountEvents
+    readonly join: (caller: string, sink: Sink) => Subscriber
+  },
   caller: string,
   sink: ResumableSink,
   { from, topics = [] }: Start
-): Seat => {
+): Subscriber => {
   const { log } = events
   const readings = new Map<string, Reading>()
-  const hubSeat = joinHub(caller, {
+  const hubSubscriber = joinHub(caller, {
     subscribed: (topic) => sink.subscribed(topic),
     refused: (topic, message, wasSubscribed) => sink.refused(topic, message, wasSubscribed),
     flush: () => sink.flush(),
@@ -186,14 +189,14 @@ export const join = (
 
   return {
     topics: function*() {
-      yield* hubSeat.topics()
+      yield* hubSubscriber.topics()
       for (const { topic } of readings.values()) yield topic
     },
-    size: () => hubSeat.size() + readings.size,
-    has: (topic) => readings.has(topic.key) || hubSeat.has(topic),
+    size: () => hubSubscriber.size() + readings.size,
+    has: (topic) => readings.has(topic.key) || hubSubscriber.has(topic),
     subscribe: (topic) => {
       if (!isResumable(topic)) withdraw()
-      if (!events.isLogged(topic) || topic.user === undefined) return hubSeat.subscribe(topic)
+      if (!events.isLogged(topic) || topic.user === undefined) return hubSubscriber.subscribe(topic)
       const { user } = topic
       let unwatch = (): void => {}
       const reading: Reading = { topic, user, unwatch: () => unwatch(), isLive: false, isAcknowledged: false }
@@ -203,11 +206,11 @@ export const join = (
       start(reading)
       sink.flush()
     },
-    unsubscribe: (topic) => end(topic.key) || hubSeat.unsubscribe(topic),
+    unsubscribe: (topic) => end(topic.key) || hubSubscriber.unsubscribe(topic),
     leave: () => {
       unlisten()
       for (const key of readings.keys()) end(key)
-      hubSeat.leave()
+      hubSubscriber.leave()
     }
   }
 }
