@@ -66,12 +66,14 @@ export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) 
 
 /** What HyperEVM answers while the clock stands at `start`. */
 export const askEvm = Effect.fnUntraced(function*(name: string, params: string) {
-  const { evm, seed, venue } = yield* SandboxState.SandboxState
+  const { evm, info, seed, trading, venue } = yield* SandboxState.SandboxState
+  const listed = yield* Ref.get(info.state)
   const view = {
     seed,
     profile: VenueProfile.mainnet,
     evm: yield* Ref.get(evm.state),
     venue: yield* Ref.get(venue.state),
+    trading: () => trading.at(listed, start),
     now: start
   }
   return yield* VenueEvm.answer(view, yield* EvmNode.makeMachine(999), name, params)

@@ -214,8 +214,8 @@ const clockMargin = 1000
 const storeClockMargin = 250
 
 /**
- * Makes the clock by which a process numbers the slots of the store. It is the store's, XX
- * equally, whatever their system clocks are; until the first comparison, it is the system clock.
+ * Makes the clock by which a process numbers the slots of the store. It is the store's clock, so that a wrong system clock
+ * does not matter; until the first comparison, it is the system clock.
  */
 const makeSlotClock = (time: Driver["time"]) => {
   /** Milliseconds by which this clock is ahead of the monotonic clock. */
