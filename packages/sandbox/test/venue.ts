@@ -1,4 +1,5 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
+import { assert } from "@effect/vitest"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -72,7 +73,8 @@ export const askEvm = Effect.fnUntraced(function*(name: string, params: string) 
     profile: VenueProfile.mainnet,
     evm: yield* Ref.get(evm.state),
     venue: yield* Ref.get(venue.state),
-    now: start
+    now: start,
+    trading: () => assert.fail("No precompile is called")
   }
   return yield* VenueEvm.answer(view, yield* EvmNode.makeMachine(999), name, params)
 })
