@@ -235,7 +235,7 @@ if repaired == "repaired":
     hyperliquid.exchange.MAINNET_API_URL = url
 wallet = eth_account.Account.from_key(key)
 if coins:
-    exchange = Exchange(wallet, url, perp_dexs=["", "xyz"])
+    exchange = Exchange(wallet, url, perp_dexs=["", "xyz", "flx"])
     print(json.dumps({coin: exchange.info.name_to_asset(coin) for coin in coins}))
 else:
     exchange = Exchange(wallet, url, meta={"universe": []}, spot_meta={"universe": [], "tokens": []})

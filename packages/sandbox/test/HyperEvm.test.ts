@@ -31,6 +31,7 @@ const { coreWriter } = contracts
 const oracle = "0x0000000000000000000000000000000000000807"
 /** A precompile that the sandbox does not have. */
 const vaultEquity = "0x0000000000000000000000000000000000000802"
+const signed = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 const section = "see docs/sandbox.md#what-the-evm-chains-do"
 
 /** Calls an address without value, and ignores what it returns. */
@@ -75,6 +76,11 @@ describe("the links of the EVM to the venue", () => {
       const [px, oraclePx] = [yield* read("06", "uint32", eth), yield* read("07", "uint32", eth)]
       assert.deepStrictEqual([px, oraclePx], [[200_000n], [200_000n]])
       assert.deepStrictEqual(yield* read("00", "address, uint16", user, eth), [-15_000n, 3_015_000_000n, 0n, 20n, 0n])
+      assert.deepStrictEqual(yield* read("13", "address, uint32", user, eth), [-15_000n, 3_015_000_000n, 0n, 20n, 0n])
+      const validator = keys.validator.address
+      yield* act(user, "tokenDelegate", { ...signed, validator, wei: 150_000_000, isUndelegate: false, nonce: 1 })
+      yield* act(user, "cWithdraw", { ...signed, wei: 50_000_000, nonce: 2 })
+      assert.deepStrictEqual(yield* read("05", "address", user), [150_000_000n, 99_800_000_000n, 50_000_000n, 1n])
       assert.deepStrictEqual(yield* read("01", "address, uint64", user, 150n), [10_000_000_000n, 0n, 0n])
       const state = yield* askAt({ type: "clearinghouseState", user })
       const micro = (member: unknown) => BigInt(Math.round(Number(member) * 1e6))
@@ -144,7 +150,7 @@ describe("the links of the EVM to the venue", () => {
         [undefined, `the sandbox does not support the read precompile ${oracle} in an earlier block: ${section}`]
       )
       const data = toHex(0n, { size: 32 })
-      for (const last of ["02", "13", "ff"]) {
+      for (const last of ["02", "0a", "ff"]) {
         const unplayed = `0x${"0".repeat(37)}8${last}` as const
         assert.include(yield* refusal(() => evm.call({ to: unplayed, data })), `the read precompile ${unplayed}`)
       }
@@ -255,8 +261,7 @@ describe("the links of the EVM to the venue", () => {
       const balance = () => evm.getBalance({ address: user })
       const before = yield* call(balance)
       const token = "HYPE:0x0d01dc56dcaaca66ad901c959b4011ec"
-      const signed = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet", time: 1 }
-      yield* act(user, "spotSend", { ...signed, destination: bridge, token, amount: "40" })
+      yield* act(user, "spotSend", { ...signed, time: 1, destination: bridge, token, amount: "40" })
       assert.include(yield* spot, "62.5")
       assert.strictEqual((yield* call(balance)) - before, parseEther("40"))
     })))

@@ -41,9 +41,10 @@ describe("what is listed", () => {
   it("is the venue's perpetuals in one universe, a builder's in another", () => {
     const { universe } = VenueMarkets.meta(listing, "") ?? assert.fail()
     const ids = { BTC: 0, ETH: 1, MATIC: 3, SOL: 5, kPEPE: 15, HYPE: 159, ANIME: 176, JELLY: 179, SKR: 227 }
-    assert.deepStrictEqual(Object.keys(ids).map((coin) => universe.findIndex(({ name }) => name === coin)), [
-      ...Object.values(ids)
-    ])
+    assert.deepStrictEqual(
+      Object.keys(ids).map((coin) => universe.findIndex(({ name }) => name === coin)),
+      Object.values(ids)
+    )
     assert.deepStrictEqual([universe.length, universe.filter(({ isDelisted }) => isDelisted).length], [228, 38])
     assert.deepStrictEqual(universe[3], {
       szDecimals: 1,

@@ -6,7 +6,7 @@ import { bestPrices, ownDex } from "../venue/Matching.ts"
 import { findAccount } from "../venue/TradingState.ts"
 import type { TradingAccount } from "../venue/TradingState.ts"
 import type { Venue } from "../venue/Venue.ts"
-import type { VenueState } from "../venue/VenueState.ts"
+import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
 
 /** The state that the precompiles read. */
 export interface CoreView {
@@ -44,22 +44,21 @@ const perpetualPx: Precompile = (view, [id]) => {
   return asset === undefined ? undefined : [markPrice(view.trading, asset)]
 }
 
+/** Reads a position: size, entry value, margin of an isolated position, leverage, whether it is isolated. */
+const readPosition: Precompile = (view, [user, id]) => {
+  const asset = perpetual(view, id)
+  if (asset === undefined) return undefined
+  const account = accountAt(view, user)
+  const position = account.clearings.get(asset.dex)?.positions.get(asset.coin)
+  const { isCross, value } = leverageSetting(account, asset)
+  return position === undefined
+    ? [0n, 0n, 0n, BigInt(value), !isCross]
+    : [position.size, abs(position.entry), position.raw, BigInt(position.leverage), !position.isCross]
+}
+
 /** The precompiles by the last byte of their address, with the number of their arguments. */
 const precompiles: ReadonlyMap<number, { readonly count: number; readonly read: Precompile }> = new Map([
-  // position: size, entry value, margin of an isolated position, leverage, whether it is isolated
-  [0x00, {
-    count: 2,
-    read: (view, [user, id]) => {
-      const asset = perpetual(view, id)
-      if (asset === undefined) return undefined
-      const account = accountAt(view, user)
-      const position = account.clearings.get(asset.dex)?.positions.get(asset.coin)
-      const { isCross, value } = leverageSetting(account, asset)
-      return position === undefined
-        ? [0n, 0n, 0n, BigInt(value), !isCross]
-        : [position.size, abs(position.entry), position.raw, BigInt(position.leverage), !position.isCross]
-    }
-  }],
+  [0x00, { count: 2, read: readPosition }],
   // spot balance: total, hold, entry value
   [0x01, {
     count: 2,
@@ -72,6 +71,16 @@ const precompiles: ReadonlyMap<number, { readonly count: number; readonly read: 
   }],
   // withdrawable dollars, in millionths
   [0x03, { count: 1, read: (view, [user]) => [withdrawable(view.trading, accountAt(view, user), ownDex)] }],
+  // stake: delegated, undelegated, in pending withdrawals, and their number
+  [0x05, {
+    count: 1,
+    read: (view, [user]) => {
+      const { delegations, stake } = accountOrNew(view.venue, toAddress(user))
+      const { unstaking } = accountAt(view, user)
+      const sum = (parts: Iterable<{ readonly wei: bigint }>) => [...parts].reduce((all, { wei }) => all + wei, 0n)
+      return [sum(delegations.values()), stake, sum(unstaking), BigInt(unstaking.length)]
+    }
+  }],
   [0x06, { count: 1, read: perpetualPx }],
   [0x07, { count: 1, read: perpetualPx }],
   // spot price
@@ -104,7 +113,9 @@ const precompiles: ReadonlyMap<number, { readonly count: number; readonly read: 
     }
   }],
   // whether the venue knows the account
-  [0x10, { count: 1, read: ({ venue }, [user]) => [venue.accounts.has(toAddress(user))] }]
+  [0x10, { count: 1, read: ({ venue }, [user]) => [venue.accounts.has(toAddress(user))] }],
+  // the same as the first, with wider numbers of assets, which those of builders' dexes need
+  [0x13, { count: 2, read: readPosition }]
 ])
 
 /** The addresses of the precompiles. */
