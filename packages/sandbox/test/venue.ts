@@ -1,5 +1,5 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
-import { assert } from "@effect/vitest"
+
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
