@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# `npm run deploy:check` runs these steps without Docker. What one sets: docs/guides/deploy.md
+# The workflow's job `image` runs these steps. What one sets: docs/guides/deploy.md
 
 ARG NODE_VERSION=24.21.0
 

@@ -9,7 +9,7 @@ import * as path from "node:path"
 import { parse } from "yaml"
 import { root } from "../packages/manifest.ts"
 import { equal } from "../steps.ts"
-import type { Stage } from "./dockerfile.ts"
+import type { Image } from "./dockerfile.ts"
 import { example, expectedAdminPort, settings, shared } from "./started.ts"
 
 const texts = Schema.Array(Schema.String)
@@ -89,7 +89,7 @@ const Targets = Schema.Struct({
 const read = (file: string): unknown => parse(fs.readFileSync(path.join(folder, file), "utf8"), { merge: true })
 
 /** Checks `deploy/compose` against the image. */
-export const check = async (image: Stage, port: number): Promise<string> => {
+export const check = async (image: Image, port: number): Promise<string> => {
   const document = read("compose.yaml")
   conforms(document)
   const { networks, secrets, services, volumes } = Schema.decodeUnknownSync(Compose)(document)

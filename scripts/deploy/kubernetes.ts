@@ -11,7 +11,7 @@ import * as path from "node:path"
 import { parse, parseAllDocuments } from "yaml"
 import { root } from "../packages/manifest.ts"
 import { equal, run } from "../steps.ts"
-import type { Stage } from "./dockerfile.ts"
+import type { Image } from "./dockerfile.ts"
 import { example, expectedAdminPort, settings, shared } from "./started.ts"
 
 const folder = path.join(root, "deploy/kubernetes")
@@ -167,7 +167,7 @@ const only = <A>(what: string, values: ReadonlyArray<A>): A => {
 }
 
 /** Checks `deploy/kubernetes` against the image. */
-export const check = async (image: Stage, port: number, scratch: string): Promise<string> => {
+export const check = async (image: Image, port: number, scratch: string): Promise<string> => {
   // no schema of it is published: an own one, which allows nothing else
   const kustomization = Schema.decodeUnknownSync(Kustomization)(parse(text("kustomization.yaml")), {
     onExcessProperty: "error"

@@ -7,7 +7,7 @@ import * as path from "node:path"
 import { parseEnv } from "node:util"
 import { root } from "../packages/manifest.ts"
 import { equal, run } from "../steps.ts"
-import type { Stage } from "./dockerfile.ts"
+import type { Image } from "./dockerfile.ts"
 import { example, settings } from "./started.ts"
 
 const unit = path.join(root, "deploy/systemd/trigate.service")
@@ -43,7 +43,7 @@ const analysed = (scratch: string): string => {
 }
 
 /** Checks `deploy/systemd`. The program is where the image has it. */
-export const check = async (image: Stage, scratch: string): Promise<string> => {
+export const check = async (image: Image, scratch: string): Promise<string> => {
   const found = directives()
   const value = (name: string): string => found.get(name)?.join(" ") ?? ""
   const [node = "", program = "", ...args] = value("ExecStart").replace("${CREDENTIALS_DIRECTORY}", "/credentials")

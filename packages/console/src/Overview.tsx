@@ -235,7 +235,7 @@ const lines: ReadonlyArray<Line> = [
     isShown: ({ weightLeft }) => weightLeft !== undefined
   },
   { title: "WebSockets", value: ([, { sockets }]) => sockets, format: Table.count },
-  { title: "Deliveries of streams", value: rate("deliveries"), format: samplesPerSecond }
+  { title: "Stream frames", value: rate("deliveries"), format: samplesPerSecond }
 ]
 
 const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) => {
@@ -420,25 +420,27 @@ export const Overview = () => (
         rows={upstreams()}
         empty="Reading …"
       />
-      <Table.Table
-        title="Errors"
-        columns={["Route", "Error", "Last minute", "Since the start"]}
-        text={["Error"]}
-        rows={errors().map(({ outcome, recent, route, total }) => ({
-          key: `${route} ${outcome}`,
-          cells: [route, outcome, Table.count(recent), Table.count(total)]
-        }))}
-        empty="None since the start. Failed requests appear here by route and error."
-      />
-      <Table.Table
-        title="Slowest routes of the last minute"
-        columns={["Route", "p95", "Requests"]}
-        rows={slowest().map(({ count, p95, route }) => ({
-          key: route,
-          cells: [route, Table.duration(p95), Table.count(count)]
-        }))}
-        empty="No requests yet. Routes appear here with their latency."
-      />
+      <div class="stack">
+        <Table.Table
+          title="Errors"
+          columns={["Route", "Error", "Last minute", "Since the start"]}
+          text={["Error"]}
+          rows={errors().map(({ outcome, recent, route, total }) => ({
+            key: `${route} ${outcome}`,
+            cells: [route, outcome, Table.count(recent), Table.count(total)]
+          }))}
+          empty="None since the start. Failed requests appear here by route and error."
+        />
+        <Table.Table
+          title="Slowest routes of the last minute"
+          columns={["Route", "p95", "Requests"]}
+          rows={slowest().map(({ count, p95, route }) => ({
+            key: route,
+            cells: [route, Table.duration(p95), Table.count(count)]
+          }))}
+          empty="No requests yet. Routes appear here with their latency."
+        />
+      </div>
     </div>
     <Snippets />
   </>

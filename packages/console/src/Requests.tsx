@@ -21,10 +21,10 @@ const row = (
     <span key="time" title={id}>{Table.clock(time)}</span>,
     <span key="caller" title={key === undefined ? undefined : `key ${key}`}>{caller}</span>,
     route,
-    `${[...new Set(operations)].slice(0, 3).join(", ")}${operations.length > 3 ? " …" : ""}`,
+    `${[...new Set(operations)].slice(0, 3).join(", ")}${operations.length > 3 ? " …" : ""}` || "–",
     <span key="status" class={status >= 400 ? "bad" : ""}>{status}</span>,
     `${milliseconds} ms`,
-    <span key="error" class="bad">{error}</span>
+    error === undefined ? "–" : <span key="error" class="bad">{error}</span>
   ]
 })
 
@@ -84,7 +84,7 @@ export const Requests = () => {
         : (
           <Table.Grid
             label="Requests"
-            text
+            text={["Caller", "Route", "Operations", "Error"]}
             columns={["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"]}
             rows={wanted.slice(-shown).toReversed().map(row)}
           />

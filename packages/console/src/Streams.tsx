@@ -59,6 +59,7 @@ export const Streams = () => {
       <Table.Table
         title="Since the start"
         columns={["Event", "Reason or subscription", "Number"]}
+        text={["Reason or subscription"]}
         rows={troubles.flatMap(({ label, metric, name }) =>
           Live.of(metric).map(({ labels, value }) => ({
             key: `${name} ${labels[label]}`,

@@ -82,7 +82,7 @@ const Savings = () => (
   <Table
     title="Savings by caching and coalescing, last minute"
     columns={["Answered by", "Reads", "Weight"]}
-    empty="No savings yet: every read was sent upstream."
+    empty="No savings in the last minute. Reads from the cache, and reads that share a request, appear here."
     rows={saved().map(({ outcome, reads, weight }) => ({
       key: outcome,
       cells: [outcome, Words.count(reads), Words.count(weight)]

@@ -57,7 +57,7 @@ const Limits = ({ found }: { readonly found: Slow }) => {
       <Table.Table
         title="Agents"
         columns={["Name", "Address", "Valid until (UTC)"]}
-        empty="No named agents."
+        empty="No named agents. An API wallet that the account approves under a name appears here."
         rows={agents.map(({ address, name, validUntil }) => ({
           key: address,
           cells: [

@@ -102,7 +102,7 @@ export const Candles = () => {
             name="account"
             defaultValue={Bars.account.value}
             key={Bars.account.value}
-            size={24}
+            size={44}
             placeholder="0x…"
             spellcheck={false}
           />

@@ -5,8 +5,8 @@ import * as Table from "../Table.tsx"
 import { market } from "./Markets.ts"
 import { pick } from "./Ticket.tsx"
 
-/** Returns the number of levels on each side that fit into the window. */
-const countLevels = (): number => innerHeight >= 992 ? 14 : innerHeight >= 736 ? 9 : 7
+/** Returns the number of levels on each side that fit into the window; in a narrow one, beside the ticket. */
+const countLevels = (): number => innerHeight >= 992 && innerWidth > 1088 ? 14 : innerHeight >= 736 ? 9 : 7
 
 const depth = signal(countLevels())
 addEventListener("resize", () => {
@@ -14,6 +14,10 @@ addEventListener("resize", () => {
 })
 
 const places = (text: string): number => text.split(".")[1]?.length ?? 0
+
+/** Returns the most decimals of some numbers. */
+const mostPlaces = (texts: ReadonlyArray<string>): number =>
+  Math.max(0, ...texts.map((text) => places(text.replace(/\.0$/u, ""))))
 
 /** Adds the total size up to each level. */
 const cumulate = (levels: ReadonlyArray<BookLevel>) => {
@@ -48,8 +52,8 @@ export const Ladder = () => {
   const most = Math.max(below.at(-1)?.total ?? 0, above.at(-1)?.total ?? 0)
   const all = [...below, ...above]
   const decimals = {
-    price: Math.max(0, ...all.map(({ px }) => places(px.replace(/\.0$/u, "")))),
-    size: Math.max(0, ...all.map(({ sz }) => places(sz.replace(/\.0$/u, ""))))
+    price: mostPlaces(all.map(({ px }) => px)),
+    size: mostPlaces(all.map(({ sz }) => sz))
   }
   const [bid] = below
   const [ask] = above
@@ -93,7 +97,8 @@ const tapeLength = 24
 
 /** The card with the tape: the newest trades. */
 export const Tape = () => {
-  const { trades } = market.value
+  const trades = market.value.trades.slice(0, tapeLength)
+  const decimals = mostPlaces(trades.map(({ sz }) => sz))
   return (
     <section class="card tape" aria-labelledby="tape-title">
       <h2 id="tape-title">Trades</h2>
@@ -110,10 +115,10 @@ export const Tape = () => {
                 </tr>
               </thead>
               <tbody>
-                {trades.slice(0, tapeLength).map(({ px, side, sz, tid, time }) => (
+                {trades.map(({ px, side, sz, tid, time }) => (
                   <tr key={`${tid} ${time}`}>
                     <th scope="row" class={side === "B" ? "good" : "bad"}>{Table.decimal(px)}</th>
-                    <td>{Table.size(sz)}</td>
+                    <td>{formatSize(Number(sz), decimals)}</td>
                     <td>{Table.clock(time).slice(0, 8)}</td>
                   </tr>
                 ))}

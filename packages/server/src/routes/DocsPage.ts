@@ -457,7 +457,7 @@ export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
         name,
         ofTag(name).map((placed) => ({
           target: placed.operation.operationId,
-          html: `<b>${verbFor(placed)}</b><span>${escapeHtml(placed.path)}</span>`,
+          html: `<b>${verbFor(placed)}</b><span>${escapeHtml(placed.path).replaceAll("/", "/<wbr>")}</span>`,
           title: placed.operation.summary ?? ""
         })),
         name === tags[0]?.name
@@ -474,7 +474,7 @@ export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
     escapeHtml(facts.prefix)
   }"><nav aria-label="Operations and types"><strong><img src="${icon}" alt="">${
     escapeHtml(info.title)
-  }</strong><label>Search <kbd>/</kbd><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="cancel, /exchange, OutcomeUnknown"></label><p id="found" role="status"></p>${
+  }</strong><label>Search <kbd>/</kbd><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="cancel, /exchange, bbo"></label><p id="found" role="status"></p>${
     navigation.join("")
   }<a href="openapi.json">OpenAPI document</a></nav><main data-keys="${facts.keys ? "yes" : "no"}">${
     renderIntroduction(document, facts)

@@ -293,8 +293,8 @@ export const style = `
 a{color:var(--accent)}nav{position:sticky;top:0;height:100vh;overflow-y:auto;padding:.8rem;border-right:1px solid var(--line);background:var(--card)}
 nav>strong{display:flex;align-items:center;gap:.45rem;color:var(--accent);font-size:1.05rem;margin-bottom:.6rem}nav img{width:1.2rem;height:1.2rem}
 nav details{margin:.2rem 0;border:0;background:none}nav details>*{margin:0}nav summary{padding:.25rem .4rem;font-weight:600}
-nav a{display:block;padding:.15rem .4rem;border-radius:.35rem;text-decoration:none;color:var(--text);overflow-wrap:anywhere}nav>a{margin-top:.6rem}
-nav details a{display:flex;gap:.3rem;align-items:baseline;padding-left:1.3rem}nav a:hover{background:var(--back)}nav a[aria-current]{background:var(--accent);color:var(--card)}
+nav a{display:block;padding:.15rem .4rem;border-radius:.35rem;text-decoration:none;color:var(--text);overflow-wrap:break-word}nav>a{margin-top:.6rem}
+nav details a{display:flex;gap:.3rem;align-items:baseline;padding-left:1.3rem}nav a span{min-width:0;overflow-wrap:anywhere}nav a:hover{background:var(--back)}nav a[aria-current]{background:var(--accent);color:var(--card)}
 nav a b{flex:0 0 2.4rem;color:var(--accent);font-size:.72rem}nav a[aria-current] b{color:inherit}
 kbd{border:1px solid var(--line);border-radius:.25rem;padding:0 .35rem;font:.8rem ui-monospace,monospace;justify-self:start}
 nav label{display:block}nav input{display:block;margin-top:.2rem;width:100%}#found{margin:.3rem .4rem;color:var(--soft);min-height:1.3em}
