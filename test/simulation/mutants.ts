@@ -171,8 +171,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a refill begins at the last row, without overlap",
     file: "packages/upstream/src/internal/streams/TopicConnections.ts",
-    from: `const since = (shared.rows.newest?.time ?? liveSince) - clockMargin`,
-    to: `const since = (shared.rows.newest?.time ?? liveSince) + 1000`,
+    from: `const since = (shared.rows.newest?.time ?? begunAt) - clockMargin`,
+    to: `const since = (shared.rows.newest?.time ?? begunAt) + 1000`,
     scenario: "streams"
   },
   {

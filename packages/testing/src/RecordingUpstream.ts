@@ -91,11 +91,13 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
     ({ upstream }) => upstream
   )
 
-/** A base URL on whose port no server listens. */
-export const refusingUrl = Effect.map(
-  Effect.scoped(recordingUpstream(() => ({ body: "" }))),
-  ({ url }) => url
-)
+let refusing = 0
+
+/**
+ * A base URL on whose port no server listens, another one each time. The system never assigns the port: a server of
+ * another test would receive the requests.
+ */
+export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${1 + refusing++ % 6}`)
 
 /** Returns the raw text of a JSON-RPC request's ID. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"

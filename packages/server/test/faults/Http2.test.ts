@@ -51,12 +51,21 @@ const http2Upstream = (deed: Deed) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.callback<
-        { readonly server: Http2.Http2SecureServer; readonly port: number; readonly asked: Array<string> }
+        {
+          readonly server: Http2.Http2SecureServer
+          readonly port: number
+          readonly asked: Array<string>
+          readonly sessions: Array<Http2.ServerHttp2Session>
+        }
       >(
         (resume) => {
           const asked: Array<string> = []
+          const sessions: Array<Http2.ServerHttp2Session> = []
           const server = Http2.createSecureServer({ key: pem("key"), cert: pem("good"), allowHTTP1: true })
-          server.on("session", (session) => session.on("error", () => {}))
+          server.on("session", (session) => {
+            sessions.push(session)
+            session.on("error", () => {})
+          })
           server.on("stream", (stream) => {
             let body = ""
             stream.on("error", () => {})
@@ -82,13 +91,15 @@ const http2Upstream = (deed: Deed) =>
           })
           server.listen(0, "127.0.0.1", () => {
             const address = server.address()
-            resume(Effect.succeed({ server, asked, port: typeof address === "object" ? address?.port ?? 0 : 0 }))
+            resume(
+              Effect.succeed({ server, asked, sessions, port: typeof address === "object" ? address?.port ?? 0 : 0 })
+            )
           })
         }
       ),
       ({ server }) => Effect.sync(() => void server.close())
     ),
-    ({ asked, port }) => ({ asked, url: `https://127.0.0.1:${port}` })
+    ({ asked, port, sessions }) => ({ asked, sessions, url: `https://127.0.0.1:${port}` })
   )
 
 /** What of the requests was no question which chain this is. */
@@ -105,6 +116,8 @@ describe("an upstream that offers HTTP/2", () => {
       assertGood(layer2, yield* layer2.ask(url))
       assert.strictEqual((yield* post(`${url}/exchange`, bodyOf(yield* Clock.currentTimeMillis, bigBlocks))).text, ok)
       assert.strictEqual(own(only.asked), 2)
+      // over HTTP/2, undici sends a refused stream again
+      assert.strictEqual(only.sessions.length, 0)
     }))
 
   for (const [what, deed] of deeds) {

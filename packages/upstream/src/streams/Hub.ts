@@ -290,12 +290,12 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     if (awaiting.length > 0) fork(Effect.andThen(Effect.yieldNow, Effect.sync(admitAwaiting)))
   }
   const registry = makeRegistry(topics, open, deliveries, elapsed, released)
-  const frames = TopicConnections.makeFrames(counts, deliveries, reportGap, { now, elapsed }, options.observe)
+  const frames = TopicConnections.makeFrames(counts, deliveries, reportGap, elapsed, options.observe)
   const connectionsLeft = (used: number) => {
     const known = reported.connections + others.connections
     return ReplicaUse.left(limits.connections, known, used - reported.connections, others)
   }
-  const refills = TopicConnections.makeRefills({ protocol, frames, deliveries, counts, reportGap, fork })
+  const refills = TopicConnections.makeRefills({ protocol, frames, deliveries, counts, reportGap, fork, now, elapsed })
   const connections = TopicConnections.make({
     transport,
     addresses,
@@ -333,7 +333,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     if (shared.liveSince !== undefined) {
       if (isLiveAtOnce && refill === undefined) reportGap(shared, "reconnect")
       refills.start(shared)
-    } else if (isLiveAtOnce) shared.liveSince = now()
+    } else if (isLiveAtOnce) shared.liveSince = elapsed()
     deliveries.admit(shared)
   }
 

@@ -439,9 +439,10 @@ export class SharedTopic {
   /** Whether the topic's next frame is its first frame on the current connection. */
   isFirst = true
   /**
-   * The time of the topic's first frame, or of its acceptance if it has no initial frame; `undefined` before that time.
+   * The time, by the monotonic clock, of the topic's first frame, or of its acceptance if it has no initial frame;
+   * `undefined` before that time.
    */
-  liveSince: number | undefined = undefined
+  liveSince: Json.MonotonicTime | undefined = undefined
   lastAt: Json.MonotonicTime | undefined = undefined
   /**
    * The time at which the topic's connection last received anything before the connection was lost; `undefined` before

@@ -101,7 +101,7 @@ export const makeFrames = (
   counts: Counts,
   deliveries: Deliveries,
   reportGap: (shared: SharedTopic, cause: string) => void,
-  { elapsed, now }: { readonly now: () => number; readonly elapsed: () => MonotonicTime },
+  elapsed: () => MonotonicTime,
   observe?: (frame: Frame) => void
 ) => {
   /**
@@ -181,7 +181,7 @@ export const makeFrames = (
         if ((shared.rows.newest?.time ?? 0) > shared.refilledUntil) shared.refilled.clear()
       }
       shared.lastAt = at
-      shared.liveSince ??= now()
+      shared.liveSince ??= elapsed()
     }
   }
 }
@@ -206,7 +206,9 @@ const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): bo
 }
 
 /** Makes the refills of a stream hub. */
-export const makeRefills = ({ counts, deliveries, fork, frames, protocol, reportGap }: {
+export const makeRefills = ({ counts, deliveries, elapsed, fork, frames, now, protocol, reportGap }: {
+  readonly now: () => number
+  readonly elapsed: () => MonotonicTime
   readonly protocol: StreamProtocol
   readonly frames: ReturnType<typeof makeFrames>
   readonly deliveries: Deliveries
@@ -242,8 +244,10 @@ export const makeRefills = ({ counts, deliveries, fork, frames, protocol, report
     }
   }
 
-  const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
-    const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
+  const load = (shared: SharedTopic, plan: TopicRefill, liveSince: MonotonicTime): void => {
+    // by the wall clock of now, because it may have been wrong when the stream began
+    const begunAt = now() - millisBetween(liveSince, elapsed())
+    const since = (shared.rows.newest?.time ?? begunAt) - clockMargin
     const lost = { from: shared.lostAt ?? since, to: shared.resumedAt }
     const done = (loaded: Loaded | undefined): void => {
       // the buffer overflowed: the stream continued without the refill
