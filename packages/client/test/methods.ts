@@ -310,7 +310,7 @@ export const methods: { readonly [name: string]: Method } = {
     answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
     result: {
       _tag: "Accepted",
-      answer: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n }, entries: [{ _tag: "Done" }] }
+      result: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n }, entries: [{ _tag: "Done" }] }
     }
   },
   "exchange.inspect": {
