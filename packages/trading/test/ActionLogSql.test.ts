@@ -230,7 +230,7 @@ describe("the action log in SQLite", () => {
 const entriesOver = (database: ActionLogSql.Database): Entries<string> => {
   const { statements, step } = database
   const summed = (counted: ReadonlyArray<Counted>) =>
-    Record.map(Arr.groupBy(counted, ({ holder, part }) => `${part} ${holder}`), (each) => [
+    Record.map(Arr.groupBy(counted, ({ owner, part }) => `${part} ${owner}`), (each) => [
       each.reduce((sum, { count }) => sum + count, 0),
       each.reduce((sum, { bytes }) => sum + bytes, 0),
       each.reduce((sum, { unknown }) => sum + unknown, 0),

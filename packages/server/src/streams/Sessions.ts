@@ -264,19 +264,16 @@ export interface Serving extends SocketRequests.Services {
 }
 
 /** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
-export type Speech =
+export type SocketProtocol =
   | { readonly protocol: "venue"; readonly streams: SharedStreams }
   | ({ readonly protocol: "jsonrpc" } & SocketRequests.RpcRoute)
 
-/** The caller that opens a socket, and the record of the request. */
-export interface Opener {
+/** A request for a socket: its caller, its record, and the protocol that the socket serves. */
+export interface StreamRequest {
   readonly caller: Caller
   readonly record: Request.RequestRecord
-}
-
-/** A request for a socket. */
-export interface Opening extends Opener {
   readonly request: Request.IncomingRequest
+  readonly serves: SocketProtocol
   readonly upgrade: Exclude<Request.IncomingRequest["upgrade"], undefined>
 }
 
@@ -302,7 +299,7 @@ export class Sessions extends Context.Service<Sessions, {
    * Upgrades a request to a WebSocket and starts its session. Then interrupts its own fiber, because the route has no
    * response to send.
    */
-  readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
+  readonly run: (request: StreamRequest) => Effect.Effect<never>
   /** Returns whether a caller has an open socket or event stream. */
   readonly isConnected: (caller: string) => boolean
   /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
@@ -481,7 +478,7 @@ export const make = Effect.fnUntraced(function*(
   const surroundings = (shared: SharedStreams): Surroundings =>
     venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post: requests.post })
 
-  const begin = ({ caller, record, request }: Opening, socket: Request.CallerSocket, speech: Speech): void => {
+  const begin = ({ caller, record, request, serves }: StreamRequest, socket: Request.CallerSocket): void => {
     const opened: Opened = {
       caller,
       socket,
@@ -490,33 +487,33 @@ export const make = Effect.fnUntraced(function*(
       route: record.route,
       page: pageHeaders(Request.header(request, "host"), Request.header(request, "origin"))
     }
-    const session = speech.protocol === "jsonrpc"
+    const session = serves.protocol === "jsonrpc"
       ? new RpcSession(opened, {
         ...around,
-        chain: speech.chain,
-        feed: feeds[speech.chain],
+        chain: serves.chain,
+        feed: feeds[serves.chain],
         filters,
-        reply: requests.reply(speech)
+        reply: requests.reply(serves)
       })
-      : new Session(opened, surroundings(speech.streams), parseResume(request.url))
+      : new Session(opened, surroundings(serves.streams), parseResume(request.url))
     sessions.set(session, record.key)
     socket.read(session)
     if (isDraining) session.close("drain")
   }
 
   /** Reads newer account events from the shared log if this process lacks the position from which a socket resumes. */
-  const caughtUp = (url: string, speech: Speech): Effect.Effect<void> => {
-    const from = speech.protocol === "venue" ? parseResume(url)?.from : undefined
-    return speech.protocol === "venue" && from !== undefined ? speech.streams.events.catchUp(from) : Exit.void
+  const caughtUp = ({ request: { url }, serves }: StreamRequest): Effect.Effect<void> => {
+    const from = serves.protocol === "venue" ? parseResume(url)?.from : undefined
+    return serves.protocol === "venue" && from !== undefined ? serves.streams.events.catchUp(from) : Exit.void
   }
 
-  const run = (opening: Opening, speech: Speech): Effect.Effect<never> =>
+  const run = (opened: StreamRequest): Effect.Effect<never> =>
     Effect.flatMap(
-      caughtUp(opening.request.url, speech),
+      caughtUp(opened),
       () =>
-        Effect.flatMap(opening.upgrade(), (socket) => {
+        Effect.flatMap(opened.upgrade(), (socket) => {
           // undefined if the client disconnected before the handshake
-          if (socket !== undefined) begin(opening, socket, speech)
+          if (socket !== undefined) begin(opened, socket)
           return Exit.interrupt()
         })
     )

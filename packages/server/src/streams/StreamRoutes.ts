@@ -34,7 +34,7 @@ import * as Request from "../requests/Request.ts"
 import * as Session from "./Session.ts"
 import { eventStreamHeaders, keepalive, quietFor } from "./Session.ts"
 import type { ServedEvents } from "./Session.ts"
-import { type Opener, type Serving, Sessions, type Speech } from "./Sessions.ts"
+import { type Serving, Sessions, type StreamRequest } from "./Sessions.ts"
 import type { Closing } from "./SocketSession.ts"
 
 const badHandshake = Request.plainProblem(
@@ -108,17 +108,19 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       : Exit.succeed(streams)
   }
 
-  const open = (request: Request.IncomingRequest, by: Opener, speech: Speech) => {
+  const open = (given: Omit<StreamRequest, "upgrade">) => {
+    const { caller, request } = given
     const { upgrade } = request
     if (upgrade === undefined) return Exit.succeed(noUpgrade)
     if (!isHandshake(request)) return Exit.succeed(badHandshake)
-    return sessions.admit(by.caller, sessions.run({ ...by, request, upgrade }, speech))
+    return sessions.admit(caller, sessions.run({ ...given, upgrade }))
   }
 
   const socket = (request: Request.IncomingRequest) =>
     Effect.flatMap(
       admitted({ chain: "trading", class: "read" }),
-      (by) => Effect.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
+      (by) =>
+        Effect.flatMap(sharedStreams(), (streams) => open({ ...by, request, serves: { protocol: "venue", streams } }))
     )
 
   /** Serves a chain's JSON-RPC route over a WebSocket. */
@@ -126,7 +128,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Effect.flatMap(
       admitted({ chain, class: "read" }),
-      (by) => open(request, by, { protocol: "jsonrpc", chain, surface })
+      (by) => open({ ...by, request, serves: { protocol: "jsonrpc", chain, surface } })
     )
   }
 

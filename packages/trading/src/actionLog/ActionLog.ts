@@ -28,11 +28,11 @@ import type {
   Conclusion,
   Entry,
   EntryKey,
+  Excess,
   Guard,
   Holding,
   Part,
   Recorded,
-  Scarcity,
   Sending,
   Settlement,
   State,
@@ -47,7 +47,7 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
- * {@link LoggedAction.makeRoom} defines how much of a limit one signer or one caller is allowed to use.
+ * {@link LoggedAction.makeQuotas} defines how much of a limit one signer or one caller is allowed to use.
  */
 export interface Options {
   /**
@@ -338,7 +338,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
   const signers = LoggedAction.makeSigners()
   // the unanswered actions in the store: counted there, then updated with this process's own claims
-  const room = LoggedAction.makeRoom({ capacity, maxBytes })
+  const quotas = LoggedAction.makeQuotas({ capacity, maxBytes })
   let claims = 0
   let inFlight = 0
   let prunedAt = monotonicTime(yield* Clock.Clock)
@@ -360,7 +360,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     const clock = yield* Clock.Clock
     countedAt = monotonicTime(clock)
     const counted = yield* driver.count(clock.currentTimeMillisUnsafe())
-    room.reset(counted)
+    quotas.reset(counted)
     firstExpiry = counted.reduce((first, each) => Math.min(first, each.firstExpiry), Infinity)
     gauges.unknown.updateUnsafe(counted.reduce((sum, { unknown }) => sum + unknown, 0), context)
     const oldest = counted.reduce((first, { oldestUnknown }) => Math.min(first, oldestUnknown ?? Infinity), Infinity)
@@ -374,7 +374,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     yield* counting
   })
   // limits how often the actions are counted while the log is full
-  const makeRoomAgain = Effect.clockWith((clock) =>
+  const freeQuotas = Effect.clockWith((clock) =>
     clock.currentTimeMillisUnsafe() < firstExpiry && millisBetween(countedAt, monotonicTime(clock)) < countInterval
       ? Effect.void
       : prune()
@@ -464,14 +464,14 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       fingerprint,
       now
     }
-    let scarcity: Scarcity | undefined
+    let excess: Excess | undefined
     for (const isLast of [false, true]) {
-      scarcity = room.scarcity(part, holding.holder, holding.bytes)
+      excess = quotas.excess(part, holding.owner, holding.bytes)
       // an action that is already in the log needs no capacity
-      if (scarcity === undefined || (yield* driver.find({ key }, now)).length > 0) {
-        room.add(holding)
+      if (excess === undefined || (yield* driver.find({ key }, now)).length > 0) {
+        quotas.add(holding)
         const answer = yield* Effect.onExitPrimitive(driver.insert({ ...opening, part }, guard), (exit) => {
-          if (Exit.isFailure(exit) || exit.value !== "new") room.remove(holding)
+          if (Exit.isFailure(exit) || exit.value !== "new") quotas.remove(holding)
           return undefined
         })
         if (isWritten(answer)) return { isRepeat: answer === "repeat", holding }
@@ -487,9 +487,9 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
         }
         // the entry that has the nonce has expired
         if (!isLast) yield* prune()
-      } else if (!isLast) yield* makeRoomAgain
+      } else if (!isLast) yield* freeQuotas
     }
-    return LoggedAction.overQuota(scarcity ?? "full")
+    return LoggedAction.overQuota(excess ?? "full")
   })
 
   /** Reverts a claim whose caller did not get the result. */
@@ -524,7 +524,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     if (isAccepted) signers.add(signer.toLowerCase())
     const later = defer(token, write)
     const isChanged = yield* driver.write(write, later).pipe(Effect.catch(() => Effect.as(later, true)))
-    if (isChanged && state !== "unknown") room.remove(holding)
+    if (isChanged && state !== "unknown") quotas.remove(holding)
     if (state === "unknown" || isRepeat) {
       hasOldest = true
       yield* recount
@@ -658,7 +658,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
         () =>
           recount
       ),
-    used: Effect.sync(room.used),
+    used: Effect.sync(quotas.used),
     isUp
   })
   // the metric has to show the state of the store also while no action is sent

@@ -99,7 +99,7 @@ const State = Schema.Literals(LoggedAction.states)
 const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStore.BigintColumn })))
 const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   part: Schema.Literals(["familiar", "strangers"]),
-  holder: Schema.String,
+  owner: Schema.String,
   count: SqlStore.BigintColumn,
   bytes: SqlStore.BigintColumn,
   unknown: SqlStore.BigintColumn,
@@ -347,7 +347,7 @@ export const openDatabase = Effect.fnUntraced(function*(options: Options, prepar
     count: (now) => {
       const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
       return Effect.flatMap(
-        sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
+        sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS owner, COUNT(*) AS count,
             SUM(size) AS bytes, SUM(CASE WHEN ${unknown} THEN 1 ELSE 0 END) AS unknown,
             MIN(CASE WHEN ${unknown} THEN opened_at END) AS "oldestUnknown", MIN(expires_at) AS "firstExpiry"
           FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,

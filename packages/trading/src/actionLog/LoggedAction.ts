@@ -434,7 +434,7 @@ export const recordedFrom = (entry: Entry, now: number): Recorded => {
  */
 export interface Holding {
   readonly part: Part
-  readonly holder: string
+  readonly owner: string
   readonly count: number
   readonly bytes: number
 }
@@ -443,7 +443,7 @@ export interface Holding {
  * The exceeded limit of the action log. `full`: the part for known signers is full. `share`: the known signer has used
  * its share. `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
  */
-export type Scarcity = "full" | "share" | "strangers"
+export type Excess = "full" | "share" | "strangers"
 
 /** The used fraction of each part of the action log's capacity, from 0 to 1. */
 export type Used = { readonly [P in Part]: number }
@@ -464,8 +464,8 @@ export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
  * Returns the fraction that one signer or caller is allowed to use of the free capacity of a part of the action log.
  * Actions that the program itself submits, without a client, have no such limit.
  */
-const holderShare = (part: Part, holder: string): number =>
-  part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
+const ownerShare = (part: Part, owner: string): number =>
+  part === "familiar" ? 1 / 10 : owner === local.id ? Infinity : 1 / 4
 
 interface Amount {
   readonly count: number
@@ -481,26 +481,26 @@ const plus = (one: Amount, other: Amount, sign: 1 | -1): Amount => ({
 
 const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   let held = nothing
-  let holders = new Map<string, Amount>()
+  let owners = new Map<string, Amount>()
   const change = (holding: Holding, sign: 1 | -1) => {
     held = plus(held, holding, sign)
-    const own = plus(holders.get(holding.holder) ?? nothing, holding, sign)
-    if (own.count === 0) holders.delete(holding.holder)
-    else holders.set(holding.holder, own)
+    const own = plus(owners.get(holding.owner) ?? nothing, holding, sign)
+    if (own.count === 0) owners.delete(holding.owner)
+    else owners.set(holding.owner, own)
   }
   return {
     change,
     clear: () => {
       held = nothing
-      holders = new Map()
+      owners = new Map()
     },
     used: () => Math.min(1, Math.max(held.count / capacity, held.bytes / maxBytes)),
-    scarcity: (holder: string, size: number): Scarcity | undefined => {
+    excess: (owner: string, size: number): Excess | undefined => {
       const free = capacity - held.count
       const freeBytes = maxBytes - held.bytes
       if (free < 1 || size > freeBytes) return part === "familiar" ? "full" : "strangers"
-      const own = holders.get(holder)
-      const share = holderShare(part, holder)
+      const own = owners.get(owner)
+      const share = ownerShare(part, owner)
       return own === undefined || (own.count < free * share && own.bytes + size <= freeBytes * share)
         ? undefined
         : part === "familiar"
@@ -514,7 +514,7 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
  * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
  * signers.
  */
-export const makeRoom = (limits: Limits) => {
+export const makeQuotas = (limits: Limits) => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
     add: (holding: Holding) => parts[holding.part].change(holding, 1),
@@ -526,7 +526,7 @@ export const makeRoom = (limits: Limits) => {
       for (const holding of holdings) parts[holding.part].change(holding, 1)
     },
     /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
-    scarcity: (part: Part, holder: string, size: number) => parts[part].scarcity(holder, size),
+    excess: (part: Part, owner: string, size: number) => parts[part].excess(owner, size),
     used: (): Used => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
   }
 }
@@ -559,7 +559,7 @@ export const makeSigners = () => {
   }
 }
 
-const scarcities: { readonly [S in Scarcity]: string } = {
+const excesses: { readonly [S in Excess]: string } = {
   full: "is full of unanswered actions; resolve or forget some",
   share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
   strangers: "contains the maximum number of unanswered actions of unknown signers: a signer is known after an " +
@@ -567,7 +567,7 @@ const scarcities: { readonly [S in Scarcity]: string } = {
 }
 
 /** Makes the error for an action that exceeds its quota of the action log. */
-export const overQuota = (scarcity: Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+export const overQuota = (excess: Excess): UpstreamUnavailable => notSent(excesses[excess])
 
 /**
  * Returns the capacity of the action log that an action uses, and the owner of the action: the signer, or the caller if
@@ -575,7 +575,7 @@ export const overQuota = (scarcity: Scarcity): UpstreamUnavailable => notSent(sc
  */
 export const holdingFor = (part: Part, sending: Sending): Holding => ({
   part,
-  holder: part === "familiar" ? entryKey(sending).claimant : sending.caller,
+  owner: part === "familiar" ? entryKey(sending).claimant : sending.caller,
   count: 1,
   bytes: sending.body.length
 })
