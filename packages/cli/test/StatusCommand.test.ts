@@ -102,7 +102,7 @@ event log   memory, up, writer, 0 of 0 accounts complete
       const { url } = yield* gateway({
         TRIGATE_NETWORK: "testnet",
         TRIGATE_TRADING_API_URL: api.url,
-        TRIGATE_LAYER2_URL: `${yield* refusingUrl},http://127.0.0.1:1`,
+        TRIGATE_LAYER2_URL: `${yield* refusingUrl},http://127.0.0.1:9`,
         TRIGATE_LAYER2_RPS: "25"
       })
       yield* post(`${url}/info`, `{"type":"userRole","user":"0x${"1".repeat(40)}"}`)

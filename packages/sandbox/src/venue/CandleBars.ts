@@ -142,9 +142,14 @@ export const extremes = (path: CandlePath, from: number, to: number): Extremes =
 export const tradesBy = (path: CandlePath, rate: number, at: number): number =>
   Math.floor(rate * (at + sum(path.activity, at, 1)))
 
-/** Returns the total lots of the first `count` trades. `typical` is the number of lots in a typical trade. */
+/**
+ * Returns the total lots of the first `count` trades. `typical` is the number of lots in a typical trade; each trade has at
+ * least one.
+ */
 export const lotsIn = (path: CandlePath, typical: number, count: number): number =>
-  Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
+  Math.floor(
+    typical * count + Math.min(0.45 * typical, (typical - 1) / 2) * (Random.fraction(path.sizes, count) * 2 - 1)
+  )
 
 /** A trade of the tape: its number since the beginning, the end of the second in which it happens, and its size. */
 export interface TapeTrade {
