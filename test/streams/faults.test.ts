@@ -375,10 +375,10 @@ describe("a venue that", () => {
         )
         const lose = (millis: number) =>
           Effect.gen(function*() {
+            const count = socket.of("user").length
             yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" }, { do: "fill", user: alice, coin: "BTC" })
             yield* pass(millis / 1000)
             yield* run({ do: "faults", set: {} })
-            const count = socket.of("user").length
             yield* meanwhile(until(socket, () => socket.of("user").length > count, "the fill"))
           })
         yield* lose(2000)

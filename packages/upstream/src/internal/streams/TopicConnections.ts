@@ -245,8 +245,8 @@ export const makeRefills = ({ counts, deliveries, elapsed, fork, frames, now, pr
   }
 
   const load = (shared: SharedTopic, plan: TopicRefill, liveSince: MonotonicTime): void => {
-    // by the wall clock of now, because it may have been wrong when the stream began
-    const begunAt = now() - millisBetween(liveSince, elapsed())
+    // by the wall clock of now, because it may have been wrong when the stream began; upstreams take whole milliseconds
+    const begunAt = Math.floor(now() - millisBetween(liveSince, elapsed()))
     const since = (shared.rows.newest?.time ?? begunAt) - clockMargin
     const lost = { from: shared.lostAt ?? since, to: shared.resumedAt }
     const done = (loaded: Loaded | undefined): void => {
@@ -464,7 +464,7 @@ export const make = (options: Options) => {
     for (const shared of connection.byRoute.values()) {
       if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
       shared.phase = "idle"
-      shared.lostAt = heardAt === undefined ? undefined : now() - millisBetween(heardAt, at)
+      shared.lostAt = heardAt === undefined ? undefined : Math.floor(now() - millisBetween(heardAt, at))
       shared.isFirst = true
     }
     if (culprit === undefined) add(connection, suspects)
