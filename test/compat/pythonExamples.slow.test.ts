@@ -194,7 +194,7 @@ const examples: { readonly [name: string]: Example } = {
   }
 }
 
-const configOf = ({ privateKey: secret_key }: TestKey) => ({
+const makeConfig = ({ privateKey: secret_key }: TestKey) => ({
   keystore_path: "",
   secret_key,
   account_address: "",
@@ -278,7 +278,7 @@ describe.runIf(folder !== undefined)("the examples of the Python library", () =>
           yield* sandbox.control("reset", {})
           yield* sandbox.control("prices", { coin: "ETH", points: [{ time: 0, price: 3_000 }] })
           const replacements = prepare === undefined ? [] : (yield* prepare(sandbox)) ?? []
-          fs.writeFileSync(path.join(cwd, "config.json"), JSON.stringify(configOf(key)))
+          fs.writeFileSync(path.join(cwd, "config.json"), JSON.stringify(makeConfig(key)))
           const file = path.join(cwd, `${name}.py`)
           const text = fs.readFileSync(file, "utf8")
           for (const [from] of replacements) assert.include(text, from, name)

@@ -1,6 +1,6 @@
 /**
  * Random kills with a printed seed: of connections to the venue, replicas, the store that they share, and callers. The union of what a
- * caller received over all its streams is the venue's ledger, once and in order, or the caller was told that something may be missing.
+ * caller received over all its streams is the venue's ledger, once and in order, or the caller received a notice that events may be missing.
  */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { gateway, get } from "@trigate/testing/Gateway"
@@ -179,7 +179,7 @@ const play = Effect.fnUntraced(function*({ name, server, variable }: Store, seed
   const happened = yield* ledger
   for (const follower of followers) yield* meanwhile(follower.assertWhole(happened, begun, what))
   assert.deepStrictEqual((yield* state).violations, [], what)
-  // in one log everything can be refilled here: nobody may be told that something is missing
+  // in one log everything can be refilled here: no caller may receive a notice that events are missing
   for (const { epochs, restarts } of followers) if (epochs.size === 1) assert.strictEqual(restarts, 0, what)
   return followers.every(({ epochs }) => epochs.size === 1)
 })

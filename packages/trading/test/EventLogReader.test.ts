@@ -13,7 +13,7 @@ import * as TestClock from "effect/testing/TestClock"
 
 const user = `0x${"aa".repeat(20)}`
 
-const textOf = (seq: number): string =>
+const printFill = (seq: number): string =>
   `{"coin":"BTC","px":"1","sz":"1","side":"B","time":${seq},"startPosition":"0","dir":"Buy","closedPnl":"0",` +
   `"hash":"0x${"00".repeat(32)}","oid":${seq},"crossed":true,"fee":"0","tid":${seq}}`
 
@@ -21,7 +21,7 @@ const fill = (seq: number): EventStore.Entry => ({
   kind: "event",
   user,
   name: "userFills",
-  rows: [{ id: `${seq} ${seq}`, text: textOf(seq), time: seq }],
+  rows: [{ id: `${seq} ${seq}`, text: printFill(seq), time: seq }],
   seq,
   at: 0
 })

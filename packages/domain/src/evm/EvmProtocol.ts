@@ -19,6 +19,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Encoding.ts"
 import * as GatewayError from "../errors/GatewayError.ts"
+import type { UnsupportedBlock } from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
 import { decodeRevert, failureOfCode, isLogRefusal, isOfSize, isRateLimit, limitIn } from "./EvmErrors.ts"
 import * as EvmMethods from "./EvmMethods.ts"
@@ -425,10 +426,7 @@ export const decodeParams = (
 /** Returns the decoded params of a call, or why the call is refused. */
 const validate = (
   { operation, params, surface }: EvmCall
-): Effect.Effect<
-  unknown,
-  GatewayError.InvalidRequest | GatewayError.UnsupportedBlock | GatewayError.UnavailableOnNode
-> => {
+): Effect.Effect<unknown, GatewayError.InvalidRequest | UnsupportedBlock | GatewayError.UnavailableOnNode> => {
   if (Operation.sourcesOn(operation, surface).length === 0) return Effect.fail(Operation.unavailableOnNode(operation))
   return Result.match(params.value, {
     onFailure: (refusal) => Effect.fail(Operation.invalidRequest([refusal])),
@@ -445,10 +443,7 @@ const validate = (
 export const relay = ({ once, read }: EvmBackend) =>
 (
   call: EvmCall
-): Effect.Effect<
-  RpcResponse,
-  GatewayError.CallFailure | GatewayError.OutcomeUnknown | GatewayError.UnsupportedBlock
-> => {
+): Effect.Effect<RpcResponse, GatewayError.CallFailure | GatewayError.OutcomeUnknown | UnsupportedBlock> => {
   const { operation, params, surface } = call
   const relayed = Effect.flatMapEager(
     validate(call),
