@@ -518,6 +518,19 @@ const smallBody = 4 * 1024
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
+/** Returns a body that Node has received as a whole. */
+const received = (
+  message: IncomingMessage,
+  limit: number,
+  mayHave: MayHave
+): Effect.Effect<Uint8Array, BodyFailure> => {
+  const size = message.readableLength
+  if (size > limit) return tooLarge(limit)
+  if (!mayHave(size)) return overloaded
+  const body: unknown = message.read()
+  return Exit.succeed(body instanceof Uint8Array ? body : new Uint8Array())
+}
+
 /**
  * Reads a body through the events of Node's message.
  *
@@ -568,7 +581,9 @@ const sent = (
   mayHave: MayHave
 ): Effect.Effect<Uint8Array, BodyFailure> => {
   const { adapted, message } = request
-  if (message !== undefined && isReadable(message, request)) return bytesFromNode(message, limit, mayHave)
+  if (message !== undefined && isReadable(message, request)) {
+    return message.complete ? received(message, limit, mayHave) : bytesFromNode(message, limit, mayHave)
+  }
   if (adapted === undefined) return broken
   // Effect's adapter does not report the size while it reads, so memory for the maximum size is reserved
   return mayHave(limit) ? portable(adapted, limit) : overloaded

@@ -204,7 +204,9 @@ class UndiciAttempt implements Undici.Dispatcher.DispatchHandler {
     const answer = { status: this.#status, headers: this.#headers, body: this.#chunks }
     const complete = () => this.#end(decompress(answer, this.#request.maxAnswerBytes))
     if (this.#size > largeResponse) this.#reading.inTurn(complete)
-    else complete()
+    // responses that arrived together are completed together, after the event loop has read all sockets: alternating
+    // between reading and completing takes a tenth more processor time
+    else setImmediate(complete)
   }
 
   onResponseError(_controller: Undici.Dispatcher.DispatchController, error: Error) {
