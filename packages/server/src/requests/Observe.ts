@@ -22,6 +22,7 @@
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { addMillis, longAgo, millisBetween, type MonotonicTime, monotonicTime } from "@trigate/domain/encoding/Encoding"
+import { upstreamHeader } from "@trigate/domain/operations/Operation"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
 import { MaxWait } from "@trigate/upstream/limits/RateLimiter"
 import { isTraced } from "@trigate/upstream/unstable/attempts/Attempts"
@@ -612,13 +613,14 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   }
 
   const responseHeaders = (
-    { age, headers, id = "", quota }: Request.RequestRecord,
+    { age, headers, id = "", quota, upstream }: Request.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => {
     // the route's headers come first in the response, and a page's own values replace two of the protective headers
     const all: { [name: string]: string } = { ...answer.headers }
     for (const name of protectiveNames) all[name] ??= protective[name]
     all["x-request-id"] = id
+    if (upstream !== undefined) all[upstreamHeader] = upstream
     if (age !== undefined) all["age"] = String(age)
     if (quota !== undefined) {
       all["ratelimit-policy"] = quota.policy

@@ -18,7 +18,7 @@ import { sourcesHeader } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { GatewayError as GatewayErrorType, NotPermitted, PayloadTooLarge } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest, Overloaded, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
-import { invalidRequest, parseRequest, upstreamHeader } from "@trigate/domain/operations/Operation"
+import { invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
 import { remembered } from "@trigate/domain/unstable/DeclaredMetric"
 import * as ByteSize from "effect/ByteSize"
@@ -322,6 +322,8 @@ export interface RequestRecord extends Head {
   error: string | undefined
   /** The quota headers of the response; `undefined` if the caller has no quota of requests. */
   quota: Fields | undefined
+  /** The upstream whose response is relayed; `undefined` for a response of the gateway. */
+  upstream: string | undefined
   /** Age in seconds of the oldest cached response that was used; `undefined` if no cached response was used. */
   age: number | undefined
   /** The origin of the page that sent the request, if that origin is not allowed: see `Cors.foreignTo`. */
@@ -359,6 +361,7 @@ export const make = (
   operations: [],
   error: undefined,
   quota: undefined,
+  upstream: undefined,
   age: undefined,
   foreign: undefined,
   span: undefined,
@@ -752,19 +755,19 @@ export class PiecedBody extends Body.Uint8Array {
 const warningHeader = "x-trigate-warning"
 
 /**
- * Returns the headers of a relayed response, which name the upstream. If the response is a problem document of an
- * upstream gateway, the warning header explains which gateway the document means by "this gateway".
+ * Returns the headers of a relayed response. If the response is a problem document of an upstream gateway, the warning
+ * header explains which gateway the document means by "this gateway".
  */
 const headersBeside = (
-  { isProblem, upstream }: UpstreamResponse,
+  { isProblem, retryAfter, upstream }: UpstreamResponse,
   headers: { readonly [name: string]: string } | undefined
-): { readonly [name: string]: string } => {
-  const named: { readonly [name: string]: string } = { ...headers, [upstreamHeader]: upstream }
-  if (!isProblem) return named
-  const given = named[warningHeader]
+): { readonly [name: string]: string } | undefined => {
+  const all = retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
+  if (!isProblem) return all
+  const given = all?.[warningHeader]
   const whose =
     `This response is from ${upstream}, which is also a gateway: in it, "this gateway" and the names of settings refer to ${upstream}`
-  return { ...named, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
+  return { ...all, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 
 /** Relays an operation's upstream response unchanged: status, content type, bytes. Records the operation for log and metrics. */
@@ -776,16 +779,12 @@ export const relayedIn = (
     ? undefined
     : { [sourcesHeader]: response.candles }
 ): HttpServerResponse.HttpServerResponse => {
-  const { age, contentType, retryAfter, status } = response
+  const { age, contentType, status, upstream } = response
   record.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
+  record.upstream = upstream
   noteAge(record, age)
-  const options = {
-    status,
-    contentType: inertType(contentType),
-    headers: retryAfter === undefined
-      ? headersBeside(response, headers)
-      : { ...headersBeside(response, headers), "retry-after": String(retryAfter) }
-  }
+  const beside = headersBeside(response, headers)
+  const options = { status, contentType: inertType(contentType), ...(beside && { headers: beside }) }
   return response.pieces.length < 2
     ? HttpServerResponse.uint8Array(response.body, options)
     : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))

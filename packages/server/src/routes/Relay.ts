@@ -163,11 +163,8 @@ export const relayInfo = (relaysAnyType: boolean) =>
      */
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
-    /** Decodes the query in a body; a query without parameters is decoded once and cached. */
-    const callIn = Effect.fnUntraced(function*(body: Uint8Array, surface: Operation.Surface) {
-      const text = yield* Request.decodeText(body)
-      const known = bare[surface].get(text)
-      if (known !== undefined) return known
+    /** Decodes the query in a body, and caches a query without parameters. */
+    const decodeCall = Effect.fnUntraced(function*(text: string, body: Uint8Array, surface: Operation.Surface) {
       const json = yield* Operation.parseRequest(text, body)
       const call = yield* InfoProtocol.parseCall(json, surface, relaysAnyType)
       if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
@@ -179,12 +176,13 @@ export const relayInfo = (relaysAnyType: boolean) =>
 
     return Effect.fnUntraced(function*(request: IncomingRequest, surface: Operation.Surface) {
       const body = yield* Request.bytes(request)
-      const call = yield* callIn(body, surface)
+      const text = yield* Request.decodeText(body)
+      const call = bare[surface].get(text) ?? (yield* decodeCall(text, body, surface))
       yield* Operation.permitted(Operation.operationNeed(call.operation, InfoProtocol.queryType(call)))
       const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
       const response = yield* relay(oldest ?? call)
       if (response.status === 429) yield* describeLimit(response)
-      const relayed = Request.relayedIn(yield* CurrentRequestRecord, call.operation.name, response)
+      const relayed = Request.relayedIn(request.record, call.operation.name, response)
       return oldest === undefined
         ? relayed
         : HttpServerResponse.setHeaders(relayed, { "preference-applied": oldestBars })

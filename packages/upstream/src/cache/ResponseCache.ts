@@ -97,6 +97,8 @@ export class CacheStore {
   readonly #entries = new Map<string, Entry>()
   readonly #maxBytes: number
   readonly #context: Context.Context<never>
+  /** The entry that was used last, which does not have to be moved to the end. */
+  #latest: Entry | undefined
   #bytes = 0
 
   /**
@@ -118,12 +120,11 @@ export class CacheStore {
   get(key: string, now: Utf8.MonotonicTime): CachedResponse | undefined {
     const found = this.#entries.get(key)
     if (found === undefined) return undefined
-    this.#entries.delete(key)
     if (useLeft(found.cached, now) > 0) {
-      this.#entries.set(key, found)
+      if (found !== this.#latest) this.#touch(key, found)
       return found.cached
     }
-    this.#bytes -= found.size
+    this.#drop(key)
     gauge.updateUnsafe(this.#bytes, this.#context)
     return undefined
   }
@@ -132,7 +133,7 @@ export class CacheStore {
     this.#drop(key)
     const size = responseBytes(key, cached)
     if (size <= this.#maxBytes / 8) {
-      this.#entries.set(key, { cached, size })
+      this.#touch(key, { cached, size })
       this.#bytes += size
       for (const oldest of this.#entries.keys()) {
         if (this.#bytes <= this.#maxBytes) break
@@ -142,8 +143,17 @@ export class CacheStore {
     gauge.updateUnsafe(this.#bytes, this.#context)
   }
 
+  /** Makes an entry the last one that is dropped. */
+  #touch(key: string, entry: Entry): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    this.#latest = entry
+  }
+
   #drop(key: string): void {
-    this.#bytes -= this.#entries.get(key)?.size ?? 0
+    const entry = this.#entries.get(key)
+    if (entry === this.#latest) this.#latest = undefined
+    this.#bytes -= entry?.size ?? 0
     this.#entries.delete(key)
   }
 }
