@@ -80,7 +80,7 @@ describe("outcomeMeta", () => {
       assert.deepInclude(named, ["template:priceBelow", "template:Under", "template:Over"])
       const templates = listOf(yield* ask({ type: "outcomeTemplates" }))
       const ids = templates.map((template) => JsonParts.at(template, "id"))
-      assert.deepStrictEqual(ids, ["binaryPrice", "priceBelow"])
+      assert.deepStrictEqual(ids, ["binaryPrice", "priceBelow", "priceRange", "priceRange-between", "priceRange-above"])
       const [question] = first.questions ?? []
       assert.strictEqual(question?.namedOutcomes.length, 3)
       assert.isNull(yield* ask({ type: "settledOutcome", outcome: first.outcomes[0]?.outcome }))
@@ -298,6 +298,18 @@ describe("userOutcome", () => {
     })))
 })
 
+/** Makes a user with sufficient stake the deployer of the venue `abc`. */
+const activate = Effect.fnUntraced(function*(user: (typeof users)[number]) {
+  const { venue } = yield* SandboxState
+  yield* venue.setAccount(user, {
+    delegations: new Map([[keys.validator.address, { wei: 500_000n * 10n ** 8n, lockedUntil: 0 }]])
+  })
+  assert.isUndefined(yield* act(user, "activateOutcomeDeployer", { activate: { venueName: "abc" } }))
+})
+
+const deploy = (user: (typeof users)[number], operation: object) =>
+  act(user, "outcomeDeploy", { venue: "abc", operation })
+
 describe("a deployer", () => {
   const keywordToValue = [
     ["perp", "BTC"],
@@ -315,19 +327,16 @@ describe("a deployer", () => {
 
   it.effect("needs stake, registers outcomes from templates, earns its part of the fees, and settles them", () =>
     atStart(Effect.gen(function*() {
-      const { trading, venue } = yield* SandboxState
+      const { trading } = yield* SandboxState
       yield* quiet()
-      const activate = (name: string) => act(eve, "activateOutcomeDeployer", { activate: { venueName: name } })
+      const claim = (venueName: string) => act(eve, "activateOutcomeDeployer", { activate: { venueName } })
       assert.strictEqual(
         yield* act(eve, "outcomeDeploy", register()),
         "Error deploying outcome: not an outcome deployer"
       )
-      assert.strictEqual(yield* activate("abc"), "Insufficient stake")
-      yield* venue.setAccount(eve, {
-        delegations: new Map([[keys.validator.address, { wei: 500_000n * 10n ** 8n, lockedUntil: 0 }]])
-      })
-      assert.strictEqual(yield* activate("xyz"), "Error deploying outcome: invalid venue name")
-      assert.isUndefined(yield* activate("abc"))
+      assert.strictEqual(yield* claim("abc"), "Insufficient stake")
+      yield* activate(eve)
+      assert.strictEqual(yield* claim("abc"), "Error deploying outcome: already an outcome deployer")
       const refused = yield* Effect.forEach([
         { id: "other" },
         { deployerFeeScale: "10.5" },
@@ -379,6 +388,322 @@ describe("a deployer", () => {
         "Error deploying outcome: deployed less than 183 days ago"
       )
       check((yield* venueNow).state)
+    })))
+})
+
+const between = (from: string, to: string) => ({
+  id: "priceRange-between",
+  keywordToValue: [["from", from], ["to", to]]
+})
+const above = (from: string) => ({ id: "priceRange-above", keywordToValue: [["from", from]] })
+
+const questionTerms = {
+  id: "priceRange",
+  keywordToValue: [
+    ["perp", "BTC"],
+    ["priceDescription", "the mark price"],
+    ["seconds", "60"],
+    ["time", "20261101-0000"]
+  ],
+  deployerFeeScale: "0"
+}
+
+const registerQuestion = (named: ReadonlyArray<object>, changed: object = {}) => ({
+  registerQuestionFromTemplate: {
+    questionTemplateInstance: { ...questionTerms, ...changed },
+    namedOutcomeTemplateInstances: named
+  }
+})
+
+const associate = (namedOutcomeTemplateInstance: object, question = 1) => ({
+  registerAndAssociateNamedOutcomeFromTemplate: { question, namedOutcomeTemplateInstance }
+})
+
+/** The settlement of an outcome of a question, with the texts that it has in `outcomeMeta`. */
+const settlement = (outcome: number, settleFraction: string) =>
+  Effect.map(venueNow, ({ outcomes: { active } }) => {
+    const spec = active.get(outcome)?.spec
+    return {
+      outcome,
+      settleFraction,
+      details: "",
+      nameAndDescription: [spec?.name ?? "", spec?.description ?? ""],
+      sideNames: ["Yes", "No"]
+    }
+  })
+
+const settle = (outcome: number, fraction: string) =>
+  Effect.flatMap(settlement(outcome, fraction), (settleOutcome) => deploy(eve, { settleOutcome }))
+
+const settleQuestion = (
+  question: number,
+  fractions: ReadonlyArray<readonly [outcome: number, fraction: string]>,
+  user = eve
+) =>
+  Effect.gen(function*() {
+    const { state: { deployedQuestions } } = yield* venueNow
+    const spec = deployedQuestions.get(question)?.spec
+    const outcomeSettlements = yield* Effect.forEach(fractions, ([outcome, fraction]) => settlement(outcome, fraction))
+    return yield* deploy(user, {
+      settleQuestion2: {
+        question,
+        outcomeSettlements,
+        nameAndDescription: [spec?.name ?? "", spec?.description ?? ""]
+      }
+    })
+  })
+
+const readQuestion = Effect.map(readMeta, ({ questions }) => questions?.find(({ question }) => question === 1))
+
+const settledQuestion = (outcome: number) =>
+  Effect.map(
+    ask({ type: "settledOutcome", outcome }),
+    (answer) => [JsonParts.at(answer, "settleFraction"), JsonParts.at(answer, "question", "question")]
+  )
+
+/** Users with 1000 dollars, and a question of `eve` with a fallback, outcome 1, and two price ranges, outcomes 2 and 3. */
+const asked = Effect.gen(function*() {
+  yield* quiet()
+  yield* activate(eve)
+  assert.isUndefined(yield* deploy(eve, registerQuestion([between("60000", "70000"), above("70000")])))
+})
+
+describe("a question of a deployer", () => {
+  it.effect("has named outcomes and a fallback, gets another one, and one of them pays", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* asked
+      const money = (yield* venueNow).state.deposited.get(usdc)
+      const question = {
+        question: 1,
+        name: "template:priceRange",
+        description: "perp:BTC|priceDescription:the mark price|seconds:60|time:20261101-0000",
+        fallbackOutcome: 1,
+        namedOutcomes: [2, 3],
+        settledNamedOutcomes: []
+      }
+      assert.deepStrictEqual(yield* readQuestion, question)
+      const terms = { quoteToken: "USDC", venue: "abc", deployerFeeScale: "0.0" }
+      const sideSpecs = [{ name: "Yes" }, { name: "No" }]
+      assert.deepStrictEqual((yield* readMeta).outcomes.slice(0, 3), [
+        { outcome: 1, name: "template fallback", description: "other", sideSpecs, ...terms },
+        { outcome: 2, name: "template:priceRange-between", description: "from:60000|to:70000", sideSpecs, ...terms },
+        { outcome: 3, name: "template:priceRange-above", description: "from:70000", sideSpecs, ...terms }
+      ])
+      assert.deepStrictEqual(yield* ask({ type: "outcomeDeployerLimits", venue: "abc" }), {
+        nDailyOutcomesRemaining: 497,
+        nActiveOutcomesRemaining: 97
+      })
+      yield* trading.advance(Date.UTC(2026, 9, 31, 23, 59) - start)
+      for (const [price, likely] of [[55_000, 1], [65_000, 2], [75_000, 3]] as const) {
+        yield* trading.playPrices("BTC", [{ time: 0, price }])
+        const mids = yield* ask({ type: "allMids" })
+        for (const outcome of [1, 2, 3]) {
+          const mid = Number(JsonParts.at(mids, coin(outcome, 0)))
+          assert.strictEqual(mid > 0.99, outcome === likely, `${mid}`)
+        }
+      }
+
+      yield* split(ann, 1, "100")
+      yield* place(ann, side(1, 1), "sell", "50", "0.9999")
+      yield* split(bob, 2, "40")
+      // generated orders take the Yes
+      yield* trading.playPrices("BTC", [{ time: 0, price: 55_000 }])
+      yield* trading.setBook(coin(1, 0), { bids: [{ px: "0.5", sz: "100" }], asks: [] })
+      yield* split(bob, 1, "30")
+      yield* place(bob, side(1, 0), "sell", "30", "0.5", { tif: "Ioc" })
+      assert.isUndefined(yield* deploy(eve, associate(between("50000", "60000"))))
+      assert.deepStrictEqual(yield* readQuestion, { ...question, namedOutcomes: [2, 3, 4] })
+      // "other" did include the new outcome, and its No did not
+      assert.deepStrictEqual(yield* balances(ann), {
+        USDC: "900.0",
+        "+10": "100.0",
+        "+20": "100.0",
+        "+30": "100.0",
+        "+40": "100.0"
+      })
+      assert.deepStrictEqual(yield* balances(bob), { USDC: "944.9895", "+20": "70.0", "+21": "40.0", "+30": "30.0" })
+      const [order] = listOf(yield* ask({ type: "historicalOrders", user: ann }))
+      assert.strictEqual(JsonParts.at(order, "status"), "outcomeSettledCanceled")
+      assert.strictEqual(worth(yield* venueNow), money)
+      check((yield* venueNow).state)
+
+      assert.strictEqual(yield* settle(2, "1"), "Error deploying outcome: invalid settlement")
+      assert.isUndefined(yield* settle(3, "0"))
+      assert.deepStrictEqual(yield* settledQuestion(3), ["0.0", { active: 1 }])
+      assert.deepStrictEqual(yield* readQuestion, {
+        ...question,
+        namedOutcomes: [2, 3, 4],
+        settledNamedOutcomes: [3]
+      })
+      assert.strictEqual(worth(yield* venueNow), money)
+      assert.isUndefined(yield* settleQuestion(1, [[2, "1"], [4, "0"]]))
+      assert.deepStrictEqual(
+        yield* Effect.forEach([1, 2, 3, 4], settledQuestion),
+        [["0.0", undefined], ["1.0", { settled: 1 }], ["0.0", { settled: 1 }], ["0.0", { settled: 1 }]]
+      )
+      assert.isUndefined(yield* readQuestion)
+      // the base fee of 0.07 % is charged for what is paid
+      assert.strictEqual((yield* balances(ann))["USDC"], "999.93")
+      assert.strictEqual((yield* balances(bob))["USDC"], "1014.9405")
+      const { state } = yield* venueNow
+      check(state)
+      assert.strictEqual(state.deposited.get(usdc), money)
+      assert.isFalse([...state.deposited.keys()].some((token) => token >= firstSide && token < firstSide + 1_000))
+    })))
+
+  it.effect("pays its fallback if none of its named outcomes occurs", () =>
+    atStart(Effect.gen(function*() {
+      yield* asked
+      yield* split(ann, 1, "100")
+      yield* split(bob, 3, "10")
+      assert.isUndefined(yield* settle(3, "0"))
+      assert.isUndefined(yield* settle(2, "0"))
+      assert.deepStrictEqual(
+        yield* Effect.forEach([1, 2], settledQuestion),
+        [["1.0", undefined], ["0.0", { settled: 1 }]]
+      )
+      assert.strictEqual((yield* balances(ann))["USDC"], "999.93")
+      assert.strictEqual((yield* balances(bob))["USDC"], "999.993")
+      assert.strictEqual(yield* deploy(eve, associate(between("50000", "60000"))), "Invalid question")
+      check((yield* venueNow).state)
+    })))
+
+  it.effect("is settled alone by its last outcome, also after a snapshot is restored", () =>
+    atStart(Effect.gen(function*() {
+      const { restore, snapshot } = yield* SandboxState
+      yield* asked
+      yield* split(ann, 2, "100")
+      yield* restore(yield* snapshot)
+      assert.isUndefined(yield* deploy(eve, associate(between("50000", "60000"))))
+      for (const outcome of [2, 4]) assert.isUndefined(yield* settle(outcome, "0"))
+      assert.isUndefined(yield* settle(3, "1"))
+      assert.deepStrictEqual(yield* settledQuestion(1), ["0.0", undefined])
+      assert.deepStrictEqual(yield* settledQuestion(3), ["1.0", { settled: 1 }])
+      assert.strictEqual((yield* balances(ann))["USDC"], "999.93")
+      assert.isUndefined(yield* readQuestion)
+    })))
+
+  it.effect("is refused with what the template, the limits or the question do not allow", () =>
+    atStart(Effect.gen(function*() {
+      yield* asked
+      const unfitting = "Error deploying outcome: the values do not fit the template"
+      const unknown = (id: string) => `Error deploying outcome: unknown template ${id}`
+      const count = "Error deploying outcome: a question has 1 to 100 named outcomes"
+      const refusals = yield* Effect.forEach([
+        registerQuestion([above("1")], { id: "priceRange-above" }),
+        registerQuestion([above("1")], { id: "binaryPrice" }),
+        registerQuestion([{ ...above("1"), id: "priceRange" }]),
+        registerQuestion([above("1")], { deployerFeeScale: "10.1" }),
+        registerQuestion([above("1")], { keywordToValue: questionTerms.keywordToValue.slice(1) }),
+        registerQuestion([above("-1")]),
+        registerQuestion([]),
+        registerQuestion(Array.from({ length: 101 }, (_, at) => above(String(at)))),
+        // with the fallback, and with the three that exist
+        registerQuestion(Array.from({ length: 97 }, (_, at) => above(String(at)))),
+        registerQuestion([above("1"), above("1")]),
+        { registerStandaloneOutcomeFromTemplate: { ...above("1"), deployerFeeScale: "0" } },
+        associate(above("1"), 2),
+        associate(above("70000")),
+        associate({ id: "binaryPrice", keywordToValue: [] })
+      ], (operation) => deploy(eve, operation))
+      assert.deepStrictEqual(refusals, [
+        unknown("priceRange-above"),
+        unknown("binaryPrice"),
+        unknown("priceRange"),
+        "Deployer fee scale cannot be negative or greater than 10.",
+        unfitting,
+        unfitting,
+        count,
+        count,
+        "Error deploying outcome: too many outcomes",
+        "Error deploying outcome: the question has this outcome already",
+        unknown("priceRange-above"),
+        "Invalid question",
+        "Error deploying outcome: the question has this outcome already",
+        unknown("binaryPrice")
+      ])
+      const settlements = [
+        yield* settle(1, "1"),
+        yield* settle(2, "0.5"),
+        yield* settle(9, "0"),
+        yield* settleQuestion(1, [[2, "1"]]),
+        yield* settleQuestion(1, [[2, "1"], [3, "1"]]),
+        yield* settleQuestion(1, [[2, "0"], [3, "0"]]),
+        yield* settleQuestion(1, [[2, "0.5"], [3, "0.5"]]),
+        yield* settleQuestion(1, [[2, "1"], [3, "0"], [3, "0"]]),
+        yield* settleQuestion(1, [[1, "1"], [2, "0"], [3, "0"]]),
+        yield* settleQuestion(2, []),
+        yield* settleQuestion(1, [[2, "1"], [3, "0"]], bob)
+      ]
+      const invalid = "Error deploying outcome: invalid settlement"
+      assert.deepStrictEqual(settlements, [
+        invalid,
+        invalid,
+        "Invalid outcome",
+        ...Array.from({ length: 6 }, () => invalid),
+        "Invalid question",
+        "Error deploying outcome: not an outcome deployer"
+      ])
+      assert.deepStrictEqual((yield* readQuestion)?.settledNamedOutcomes, [])
+    })))
+
+  it.effect("is deployed and settled by accounts to which the deployer grants this", () =>
+    atStart(Effect.gen(function*() {
+      yield* asked
+      const grant = (variant: string, allowed: boolean) => ({ setSubDeployers: [{ variant, user: bob, allowed }] })
+      const refused = "Error deploying outcome: not an outcome deployer"
+      const readDeployers = Effect.map(askAt({ type: "outcomeMeta" }, "deployers"), (rows) => listOf(rows).slice(1))
+      assert.deepStrictEqual(yield* readDeployers, [{ deployer: eve, venue: "abc", subDeployers: [] }])
+      assert.strictEqual(
+        yield* deploy(eve, grant("settleQuestion2", true)),
+        "Error deploying outcome: unknown operation of a sub-deployer"
+      )
+      assert.strictEqual(yield* deploy(bob, grant("settleQuestion", true)), refused)
+      assert.isUndefined(yield* deploy(eve, grant("settleQuestion", true)))
+      assert.isUndefined(yield* deploy(eve, grant("registerQuestionFromTemplate", true)))
+      assert.deepStrictEqual(yield* readDeployers, [{
+        deployer: eve,
+        venue: "abc",
+        subDeployers: [["settleQuestion", [bob]], ["registerQuestionFromTemplate", [bob]]]
+      }])
+      assert.strictEqual(yield* deploy(bob, grant("settleOutcome", true)), refused)
+      assert.isUndefined(yield* deploy(bob, registerQuestion([above("1")])))
+      assert.strictEqual((yield* venueNow).state.deployedOutcomes.get(5)?.deployer, eve)
+      assert.isUndefined(yield* settleQuestion(1, [[2, "0"], [3, "1"]], bob))
+      assert.isUndefined(yield* deploy(eve, grant("settleQuestion", false)))
+      assert.strictEqual(yield* settleQuestion(2, [[5, "1"]], bob), refused)
+    })))
+
+  it.effect("is in the updates of the list of outcomes", () =>
+    atStart(Effect.gen(function*() {
+      yield* asked
+      const updates: Array<unknown> = []
+      const made = VenueStreams.makeFrames(VenueStreams.makeFeed(yield* SandboxState))
+      const stream = made(Result.getOrThrow(readAcknowledged({ type: "outcomeMetaUpdates" }))) ?? assert.fail()
+      yield* Effect.forkChild(Stream.runForEach(stream, (frame) => Effect.sync(() => updates.push(...listOf(frame)))))
+      yield* TestClock.adjust("2 seconds")
+      const after = Effect.fnUntraced(function*(operation: Effect.Effect<unknown, never, SandboxState>) {
+        assert.isUndefined(yield* operation)
+        yield* TestClock.adjust("2 seconds")
+        return updates.splice(0).flatMap((update) =>
+          Object.entries<unknown>(update ?? {}).map(([kind, value]): readonly [string, unknown] => [
+            kind,
+            JsonParts.at(value, "outcome") ?? JsonParts.at(value, "settledNamedOutcomes") ?? value
+          ])
+        )
+      })
+      assert.deepStrictEqual(yield* after(deploy(eve, associate(above("90000")))), [
+        ["outcomeCreated", 4],
+        ["questionUpdated", []]
+      ])
+      assert.deepStrictEqual(yield* after(settle(2, "0")), [["outcomeSettled", 2], ["questionUpdated", [2]]])
+      assert.deepStrictEqual(yield* after(settleQuestion(1, [[3, "0"], [4, "1"]])), [
+        ["outcomeSettled", 1],
+        ["outcomeSettled", 3],
+        ["outcomeSettled", 4],
+        ["questionSettled", 1]
+      ])
     })))
 })
 
@@ -485,16 +810,36 @@ const worth = ({ outcomes: { active }, state: { deposited } }: Venue): bigint =>
 
 describe("random trading of outcomes", () => {
   it.effect.prop(
-    "conserves all money: by trades, splits, merges, negations and settlements",
+    "conserves all money: by trades, splits, merges, negations, questions of a deployer and settlements",
     { run: Run },
     ({ run }) =>
       atStart(Effect.gen(function*() {
         const { trading } = yield* SandboxState
         const draw = drawing(run)
         for (const user of users) yield* trading.depositSpot(user, usdc, "2000")
+        yield* activate(eve)
         const initial = (yield* venueNow).state.deposited.get(usdc)
+        const drawTerms = () => above(String(50_000 + draw.below(50_000)))
+        const act = Effect.fnUntraced(function*() {
+          const { state } = yield* venueNow
+          const questions = [...state.deployedQuestions.values()].filter(({ isSettled }) => !isSettled)
+          const spec = questions[draw.below(Math.max(1, questions.length))]?.spec
+          const left = spec?.namedOutcomes.filter((each) => !spec.settledNamedOutcomes.includes(each)) ?? []
+          const chosen = left[draw.below(Math.max(1, left.length))] ?? 0
+          yield* draw.one([
+            deploy(
+              eve,
+              registerQuestion([drawTerms(), drawTerms()], { deployerFeeScale: draw.one(["0", "0.25", "10"]) })
+            ),
+            deploy(eve, associate(drawTerms(), spec?.question)),
+            deploy(eve, associate(drawTerms(), spec?.question)),
+            settle(chosen, draw.one(["0", "0", "1"])),
+            settleQuestion(spec?.question ?? 0, left.map((each) => [each, each === chosen ? "1" : "0"]))
+          ])
+        })
         for (let step = 0; step < 60; step++) {
           yield* trading.advance(draw.one([0, 0, 0, 0, 500, 5_000, 60_000, 600_000]))
+          if (draw.below(4) === 0) yield* act()
           const { outcomes, state } = yield* venueNow
           const user = draw.one(users)
           const all = [...outcomes.active.values()]
@@ -539,6 +884,12 @@ describe("random trading of outcomes", () => {
           assert.strictEqual(worth(venue), initial)
         }
         yield* trading.advance(2 * 86_400_000)
+        for (const { isSettled, spec } of (yield* venueNow).state.deployedQuestions.values()) {
+          if (isSettled) continue
+          for (const each of spec.namedOutcomes) {
+            if (!spec.settledNamedOutcomes.includes(each)) assert.isUndefined(yield* settle(each, "0"))
+          }
+        }
         const { state } = yield* venueNow
         check(state)
         assert.strictEqual(state.deposited.get(usdc), initial)
