@@ -295,8 +295,8 @@ const quarterAt = (time: number): number => Math.floor((time - launch) / quarter
 
 type Context = Pick<Venue, "info" | "path" | "state">
 
-/** Makes a recurring outcome from its number; `undefined` for a number that no outcome has. */
-const makeRecurring = ({ info, path }: Context, outcome: number): ListedOutcome | undefined => {
+/** Makes a recurring outcome from its number; `undefined` for a number that no outcome has yet. */
+const makeRecurring = ({ info, path, state }: Context, outcome: number): ListedOutcome | undefined => {
   const start = Math.floor((outcome - firstRecurring) / perQuarter)
   const place = (outcome - firstRecurring) % perQuarter
   const createdAt = launch + start * quarter
@@ -305,7 +305,8 @@ const makeRecurring = ({ info, path }: Context, outcome: number): ListedOutcome 
   const underlying = findPerpetual(info, coin)
   const quote = info.spotMeta.tokens.find(({ index }) => index === Assets.usdc)
   const isMissing = underlying === undefined || quote === undefined || createdAt <= underlying.listedAt
-  if (outcome < firstRecurring || isMissing || isDaily && createdAt % day !== dailyAt) return undefined
+  const isUnborn = outcome < firstRecurring || createdAt > state.now || isDaily && createdAt % day !== dailyAt
+  if (isMissing || isUnborn) return undefined
   const expiresAt = createdAt + (isDaily ? day : quarter)
   const price = path.priceAt(underlying, createdAt)
   const print = (factor: number) => withoutZero(Assets.printPrice(underlying, price * factor))
