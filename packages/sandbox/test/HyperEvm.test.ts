@@ -181,6 +181,9 @@ describe("the links of the EVM to the venue", () => {
       assert.deepStrictEqual(yield* read("04", "address", [validator], delegations), [[]])
       const block = BigInt((start - Date.UTC(2023, 1, 26)) / 100)
       assert.deepStrictEqual(yield* read("09", "", [], "uint64 number"), [block])
+      const { evm } = yield* clients
+      const without = yield* call(() => evm.call({ to: `0x${"0".repeat(37)}809` }))
+      assert.deepStrictEqual(without.data, toHex(block, { size: 32 }))
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* read("09", "", [], "uint64 number"), [block + 10n])
 
