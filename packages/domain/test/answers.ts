@@ -66,12 +66,13 @@ export const infoAnswers: AnswersOf<typeof infoOperations> = {
   meta: { source: "SDK, Go", texts: [perpetuals, `{"universe":[{"maxLeverage":50,"name":"BTC","szDecimals":5}]}`] },
   allPerpMetas: { source: "schema", texts: [`[${perpetuals},${perpetuals}]`] },
   outcomeMeta: {
-    source: "the venue's documents; sides from a template: schema",
+    source: "the venue's documents; sides from a template: schema; deployers: recorded on 2026-09-19",
     texts: [
       `{"outcomes":[{"outcome":123,"name":"Recurring","description":"class:priceBinary|underlying:HYPE","sideSpecs":[{"name":"Yes"},{"name":"No"}]}]}`,
       `{"outcomes":[{"outcome":5,"name":"template:aaa","description":"target:100","sideSpecs":[{"name":"template:Over","token":7},` +
       `{"name":"template:Under"}],"quoteToken":"USDC","deployer":"${address}"}],"questions":[{"question":1,"name":"Next","description":"",` +
-      `"fallbackOutcome":4,"namedOutcomes":[5,6],"settledNamedOutcomes":[6]}]}`
+      `"fallbackOutcome":4,"namedOutcomes":[5,6],"settledNamedOutcomes":[6]}],"deployers":[{"deployer":"${address}","venue":"abc",` +
+      `"subDeployers":[["settleOutcome",["${address}"]]]}]}`
     ]
   },
   metaAndAssetCtxs: { source: "Go", texts: [`[${perpetuals},[${context},${context}]]`] },

@@ -4,8 +4,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { readEffects } from "@trigate/sandbox/unstable/evm/CoreWriter"
 import { evmBlock } from "@trigate/sandbox/unstable/evm/EvmChain"
 import * as VenueEvm from "@trigate/sandbox/unstable/evm/VenueEvm"
+import { zeroHash } from "@trigate/sandbox/unstable/venue/Venue"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
@@ -14,23 +16,27 @@ import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import {
   concat,
+  decodeAbiParameters,
   encodeAbiParameters,
   encodeFunctionData,
+  getAddress,
   type Hex,
   pad,
   parseAbi,
   parseAbiParameters,
   parseEther,
   parseGwei,
-  toHex
+  toHex,
+  zeroAddress
 } from "viem"
 import { call, clients, refusal, test, trader } from "./evmClients.ts"
-import { act, askAt, listOf } from "./trader.ts"
+import { act, askAt, listOf, venueNow } from "./trader.ts"
+import { start } from "./venue.ts"
 
 const { coreWriter } = contracts
 const oracle = "0x0000000000000000000000000000000000000807"
-/** A precompile that the sandbox does not have. */
-const vaultEquity = "0x0000000000000000000000000000000000000802"
+/** A precompile that the venue does not have. */
+const unknownPrecompile = "0x0000000000000000000000000000000000000815"
 const signed = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 const section = "see docs/sandbox.md#what-the-evm-chains-do"
 
@@ -44,6 +50,54 @@ const raw = (kind: number, types: string, ...args: ReadonlyArray<unknown>): Hex 
     abi: parseAbi(["function sendRawAction(bytes data)"]),
     args: [concat(["0x01", toHex(kind, { size: 3 }), encodeAbiParameters(parseAbiParameters(types), args)])]
   })
+
+/** Passes its input to a precompile, and returns whether it succeeded, the gas of the call, and the result. */
+const forwarding = (to: Hex): Hex =>
+  concat(["0x365f5f375a5f5f365f73", to, "0x620186a0fa5a91905f52036020523d5f60403e3d6040015ff3"])
+
+/** Calls read precompiles by `eth_call` and inside a contract, which must return the same for the documented gas. */
+const precompiles = Effect.gen(function*() {
+  const { evm } = yield* clients
+  const forwarder = keys.stranger.address
+  const toPrecompile = (last: string): Hex => `0x${"0".repeat(37)}8${last}`
+  const encode = (types: string, args: ReadonlyArray<unknown>): Hex =>
+    types === "" ? "0x" : encodeAbiParameters(parseAbiParameters(types), args)
+  const inside = (to: Hex, data: Hex) =>
+    Effect.map(
+      call(() => evm.call({ to: forwarder, data, stateOverride: [{ address: forwarder, code: forwarding(to) }] })),
+      ({ data: all = "0x" }) => ({
+        success: BigInt(`0x${all.slice(2, 66)}`) === 1n,
+        gas: BigInt(`0x${all.slice(66, 130)}`),
+        result: `0x${all.slice(130)}`
+      })
+    )
+  const around = (yield* inside(oracle, toHex(0n, { size: 32 }))).gas - 2_000n - 65n * 64n
+  const read = Effect.fnUntraced(function*(
+    last: string,
+    types: string,
+    args: ReadonlyArray<unknown>,
+    returned: string
+  ) {
+    const [to, data] = [toPrecompile(last), encode(types, args)]
+    const { data: result = "0x" } = yield* call(() => evm.call({ to, data }))
+    const bytes = BigInt(data.length + result.length - 4) / 2n
+    assert.deepStrictEqual(yield* inside(to, data), { success: true, gas: around + 2_000n + 65n * bytes, result }, last)
+    return decodeAbiParameters(parseAbiParameters(returned), result)
+  })
+  return {
+    read,
+    /** Reads a structure. */
+    readOne: (last: string, types: string, args: ReadonlyArray<unknown>, members: string) =>
+      Effect.map(read(last, types, args, `(${members}) value`), ([value]) => value),
+    /** Whether the call fails, and uses all its gas. */
+    fails: Effect.fnUntraced(function*(last: string, types: string, ...args: ReadonlyArray<unknown>) {
+      const [to, data] = [toPrecompile(last), encode(types, args)]
+      assert.include(yield* refusal(() => evm.call({ to, data })), "precompile failed")
+      const { gas, success } = yield* inside(to, data)
+      return !success && gas === around + 100_000n
+    })
+  }
+})
 
 /** Counts down from 150000, which takes 3.9 million gas. */
 const counting: Hex = "0x620249f05b60019003806004570000"
@@ -105,6 +159,160 @@ describe("the links of the EVM to the venue", () => {
       assert.include(yield* refusal(() => evm.call({ to: oracle, data: unknown })), "precompile failed")
     })))
 
+  it.effect("that read it describe deposits, delegations, perpetuals, pairs and tokens", () =>
+    test(Effect.gen(function*() {
+      const user = keys.trader.address
+      const validator = keys.validator.address
+      const { fails, read, readOne } = yield* precompiles
+      yield* act(user, "tokenDelegate", { ...signed, validator, wei: 150_000_000, isUndelegate: false, nonce: 1 })
+      const vaultTerms = { name: "A vault", description: "A vault of a test", initialUsd: 200_000_000, nonce: 1 }
+      yield* act(user, "createVault", vaultTerms)
+      const vault = [...(yield* venueNow).state.vaults.keys()].at(-1) ?? assert.fail()
+      const equityOf = (depositor: string) =>
+        readOne("02", "address, address", [depositor, vault], "uint64 equity, uint64 lockedUntil")
+      const lockedUntil = yield* askAt({ type: "userVaultEquities", user }, 0, "lockedUntilTimestamp")
+      assert.isAbove(Number(lockedUntil), start)
+      assert.deepStrictEqual(yield* equityOf(user), { equity: 200_000_000n, lockedUntil: BigInt(String(lockedUntil)) })
+      assert.deepStrictEqual(yield* equityOf(validator), { equity: 0n, lockedUntil: 0n })
+      const delegations = "(address validator, uint64 amount, uint64 lockedUntil)[] all"
+      assert.deepStrictEqual(yield* read("04", "address", [user], delegations), [
+        [{ validator: getAddress(validator), amount: 150_000_000n, lockedUntil: BigInt(start + 86_400_000) }]
+      ])
+      assert.deepStrictEqual(yield* read("04", "address", [validator], delegations), [[]])
+      const block = BigInt((start - Date.UTC(2023, 1, 26)) / 100)
+      assert.deepStrictEqual(yield* read("09", "", [], "uint64 number"), [block])
+      const { evm } = yield* clients
+      const without = yield* call(() => evm.call({ to: `0x${"0".repeat(37)}809` }))
+      assert.deepStrictEqual(without.data, toHex(block, { size: 32 }))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* read("09", "", [], "uint64 number"), [block + 10n])
+
+      const terms = "string coin, uint32 table, uint8 szDecimals, uint8 maxLeverage, bool onlyIsolated"
+      const universe = yield* askAt({ type: "meta" }, "universe")
+      const delisted = listOf(universe).findIndex((each) => JsonParts.at(each, "isDelisted") === true)
+      assert.deepStrictEqual(yield* Effect.forEach([1, 110_000], (id) => readOne("0a", "uint32", [id], terms)), [
+        { coin: "ETH", table: 55, szDecimals: 4, maxLeverage: 25, onlyIsolated: false },
+        { coin: "xyz:XYZ100", table: 20, szDecimals: 4, maxLeverage: 20, onlyIsolated: true }
+      ])
+      assert.strictEqual(
+        JsonParts.at(yield* readOne("0a", "uint32", [delisted], terms), "coin"),
+        JsonParts.at(universe, delisted, "name")
+      )
+      const listed = "string name, uint64[2] tokens"
+      assert.deepStrictEqual(yield* Effect.forEach([0, 107], (index) => readOne("0b", "uint32", [index], listed)), [
+        { name: "PURR/USDC", tokens: [1n, 0n] },
+        { name: "@107", tokens: [150n, 0n] }
+      ])
+      const described = "string name, uint64[] spots, uint64 feeShare, address deployer, address evmContract, " +
+        "uint8 szDecimals, uint8 weiDecimals, int8 evmExtraWeiDecimals"
+      const { spotMeta } = yield* Effect.flatMap(SandboxState, ({ info }) => Ref.get(info.state))
+      const pairsOf = (token: number) =>
+        spotMeta.universe.flatMap(({ index, tokens: [base] }) => base === token ? [BigInt(index)] : [])
+      const tokens = yield* Effect.forEach([0, 5, 150], (token) => readOne("0c", "uint32", [token], described))
+      const contract = spotMeta.tokens.find(({ index }) => index === 5)?.evmContract?.address ?? assert.fail()
+      const common = { feeShare: 0n, deployer: zeroAddress, weiDecimals: 8 }
+      assert.deepStrictEqual(tokens, [
+        { ...common, name: "USDC", spots: [], szDecimals: 8, evmContract: zeroAddress, evmExtraWeiDecimals: 0 },
+        {
+          ...common,
+          name: "ZAKA",
+          spots: pairsOf(5),
+          feeShare: 100_000n,
+          szDecimals: 0,
+          weiDecimals: 7,
+          evmContract: getAddress(contract),
+          evmExtraWeiDecimals: -1
+        },
+        {
+          ...common,
+          name: "HYPE",
+          spots: pairsOf(150),
+          szDecimals: 2,
+          evmContract: `0x${"2".repeat(40)}`,
+          evmExtraWeiDecimals: 10
+        }
+      ])
+      assert.include(pairsOf(150), 107n)
+      const supply =
+        "uint64 max, uint64 total, uint64 circulating, uint64 futureEmissions, (address user, uint64 balance)[] others"
+      const hype = 30_000_000_000n
+      assert.deepStrictEqual(yield* readOne("0d", "uint32", [150], supply), {
+        max: hype,
+        total: hype,
+        circulating: hype,
+        futureEmissions: 0n,
+        others: []
+      })
+      const refused = [
+        fails("02", "address, address", user, user),
+        fails("0a", "uint32", 9_999),
+        fails("0a", "uint32", 990_000),
+        fails("0b", "uint32", 9_999),
+        fails("0c", "uint32", 9_999),
+        fails("0d", "uint32", 9_999),
+        fails("09", "uint32", 0)
+      ]
+      assert.deepStrictEqual(yield* Effect.all(refused), refused.map(() => true))
+    })))
+
+  it.effect("that read it know reserves, and outcomes until they are settled", () =>
+    test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const user = keys.trader.address
+      const { fails, read, readOne } = yield* precompiles
+      const balances = "uint64 borrowBasis, uint64 borrowValue, uint64 supplyBasis, uint64 supplyValue"
+      assert.isTrue(yield* fails("11", "address, uint64", user, 0n))
+      yield* act(user, "borrowLend", { operation: "supply", token: 0, amount: "15.5" })
+      assert.deepStrictEqual(yield* readOne("11", "address, uint64", [user, 0n], balances), {
+        borrowBasis: 0n,
+        borrowValue: 0n,
+        supplyBasis: 1_550_000_000n,
+        supplyValue: 1_550_000_000n
+      })
+      const reserve =
+        "uint64 borrowRate, uint64 supplyRate, uint64 balance, uint64 utilization, uint64 px, uint64 ltv, " +
+        "uint64 supplied, uint64 borrowed"
+      assert.deepStrictEqual(yield* readOne("12", "uint64", [0n], reserve), {
+        borrowRate: 500n,
+        supplyRate: 0n,
+        balance: 1_550_000_000n,
+        utilization: 0n,
+        px: 1n,
+        ltv: 0n,
+        supplied: 1_550_000_000n,
+        borrowed: 0n
+      })
+      assert.isTrue(yield* fails("12", "uint64", 150n))
+
+      yield* trading.playPrices("BTC", [{ time: 0, price: 1 }])
+      const active = [...(yield* venueNow).outcomes.active.values()]
+      const alone = active.find(({ question }) => question === undefined)?.spec.outcome ?? assert.fail()
+      const { question, spec } = active.find((each) => each.question !== undefined) ?? assert.fail()
+      const status = (outcome: number | bigint) =>
+        readOne("14", "uint32", [outcome], "uint8 status, uint64 settledValue, uint32 question")
+      const [none, number] = [2 ** 32 - 1, question?.question]
+      assert.deepStrictEqual(yield* Effect.forEach([1, alone, spec.outcome, none], status), [
+        { status: 0, settledValue: 0n, question: none },
+        { status: 1, settledValue: 0n, question: none },
+        { status: 1, settledValue: 0n, question: number },
+        { status: 0, settledValue: 0n, question: none }
+      ])
+      assert.isTrue(yield* fails("14", "uint64", 2n ** 32n))
+      yield* act(user, "userOutcome", { splitOutcome: { outcome: alone, amount: "12.345678" } })
+      const token = 100_000_001n + 10n * BigInt(alone)
+      const balance = (of: bigint) =>
+        read("01", "address, uint64", [user, of], "uint64 total, uint64 hold, uint64 entry")
+      assert.deepStrictEqual((yield* balance(token)).slice(0, 2), [1_234_567n, 0n])
+      const px = yield* askAt({ type: "activeAssetData", user, coin: `#${token - 100_000_000n}` }, "markPx")
+      assert.deepStrictEqual(yield* read("08", "uint64", [token], "uint64 px"), [BigInt(Math.round(Number(px) * 1e8))])
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(yield* Effect.forEach([alone, question?.namedOutcomes[0] ?? 0], status), [
+        { status: 2, settledValue: 0n, question: none },
+        { status: 2, settledValue: 100_000_000n, question: number }
+      ])
+      assert.isTrue(yield* fails("01", "address, uint64", user, token))
+    })))
+
   it.effect("that read it do so inside a contract, for the gas that the venue documents", () =>
     test(Effect.gen(function*() {
       const { trading } = yield* SandboxState
@@ -150,7 +358,7 @@ describe("the links of the EVM to the venue", () => {
         [undefined, `the sandbox does not support the read precompile ${oracle} in an earlier block: ${section}`]
       )
       const data = toHex(0n, { size: 32 })
-      for (const last of ["02", "0a", "ff"]) {
+      for (const last of ["15", "ff"]) {
         const unplayed = `0x${"0".repeat(37)}8${last}` as const
         assert.include(yield* refusal(() => evm.call({ to: unplayed, data })), `the read precompile ${unplayed}`)
       }
@@ -215,6 +423,91 @@ describe("the links of the EVM to the venue", () => {
       )
     })))
 
+  it.effect("that write to it exchange outcomes and set the mode of the account, if all unused members are zero", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const user = keys.trader.address
+      const { question, spec: { outcome } } = [...(yield* venueNow).outcomes.active.values()].find((each) =>
+        each.question !== undefined
+      ) ?? assert.fail()
+      const { namedOutcomes = [], question: number = 0 } = question ?? {}
+      const [first = 0] = namedOutcomes
+      assert.strictEqual(outcome, question?.fallbackOutcome)
+      let nonce = 0
+      const write = Effect.fnUntraced(function*(kind: number, types: string, ...args: ReadonlyArray<unknown>) {
+        const serializedTransaction = yield* sign(coreWriter, raw(kind, types, ...args), 200_000n, { nonce: nonce++ })
+        yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+        yield* TestClock.adjust("3 seconds")
+      })
+      const exchange = (...args: readonly [kind: number, question: number, outcome: number, wei: bigint]) =>
+        write(17, "uint8, uint32, uint32, uint64", ...args)
+      const owned = Effect.map(
+        askAt({ type: "spotClearinghouseState", user }, "balances"),
+        (rows) =>
+          Object.fromEntries<unknown>(
+            listOf(rows).map((row) => [String(JsonParts.at(row, "coin")), JsonParts.at(row, "total")] as const)
+              .filter(([coin]) => coin !== "HYPE")
+          )
+      )
+      const coins = (...outcomes: ReadonlyArray<number>) => outcomes.map((each) => `+${10 * each}`)
+      const [yes = ""] = coins(first)
+      const no = `+${10 * first + 1}`
+      yield* exchange(0, 0, first, 1_000_000n)
+      assert.deepStrictEqual(yield* owned, { USDC: "9990.0", [yes]: "10.0", [no]: "10.0" })
+      // dropped: an unused member, a part of a token, an unknown operation, and a split of nothing
+      yield* exchange(0, number, first, 100_000n)
+      yield* exchange(2, number, first, 0n)
+      yield* exchange(0, 0, first, 150_000n)
+      yield* exchange(4, 0, first, 100_000n)
+      yield* exchange(0, 0, first, 0n)
+      assert.deepStrictEqual(yield* owned, { USDC: "9990.0", [yes]: "10.0", [no]: "10.0" })
+      yield* exchange(3, number, first, 400_000n)
+      const others = coins(outcome, ...namedOutcomes.slice(1))
+      const four = Object.fromEntries(others.map((coin) => [coin, "4.0"]))
+      assert.deepStrictEqual(yield* owned, { USDC: "9990.0", [yes]: "10.0", [no]: "6.0", ...four })
+      // an amount of an outcome's token has five decimals in any action
+      yield* write(6, "address, uint64, uint64", keys.validator.address, 100_000_001 + 10 * first, 200_000n)
+      yield* exchange(2, number, 0, 100_000n)
+      const three = Object.fromEntries(others.map((coin) => [coin, "3.0"]))
+      assert.deepStrictEqual(yield* owned, { USDC: "9991.0", [yes]: "9.0", [no]: "4.0", ...three })
+      yield* exchange(2, number, 0, 0n)
+      yield* exchange(1, 0, first, 0n)
+      assert.deepStrictEqual(yield* owned, { USDC: "9998.0", [yes]: "2.0" })
+
+      const mode = askAt({ type: "userAbstraction", user })
+      for (const [kind, expected] of [[2, "unifiedAccount"], [4, "unifiedAccount"], [1, "disabled"]] as const) {
+        yield* write(16, "address, uint8", user, kind)
+        assert.strictEqual(yield* mode, expected)
+      }
+      yield* write(16, "address, uint8", keys.validator.address, 2)
+      assert.strictEqual(yield* askAt({ type: "userAbstraction", user: keys.validator.address }), "default")
+    })))
+
+  it.effect("that write to it are read as the actions that a user would sign", () =>
+    test(Effect.gen(function*() {
+      const venue = yield* venueNow
+      const user = keys.trader.address
+      const read = (kind: number, types: string, ...args: ReadonlyArray<unknown>) => {
+        const bytes = concat(["0x01", toHex(kind, { size: 3 }), encodeAbiParameters(parseAbiParameters(types), args)])
+        const log = {
+          address: coreWriter,
+          topics: ["0x8c7f585fb295f7eb1e6aeb8fba61b23a4fe60beda405f0045073b185c74412e3", pad(user)],
+          data: encodeAbiParameters([{ type: "bytes" }], [bytes])
+        } as const
+        return readEffects(venue, { hash: zeroHash, logs: [log] }, start).map(({ action }) => action)
+      }
+      const finalize = (variant: number) => read(8, "uint64, uint8, uint64", 5n, variant, 7n)
+      const type = "finalizeEvmContract"
+      assert.deepStrictEqual([1, 2, 3, 4].map(finalize), [
+        [{ type, token: 5, input: { create: { nonce: 7 } } }],
+        [{ type, token: 5, input: "firstStorageSlot" }],
+        [{ type, token: 5, input: "customStorageSlot" }],
+        []
+      ])
+      // the venue does not document the action any more
+      assert.deepStrictEqual(read(14, "uint64, uint64, bool", 5n, 7n, true), [])
+    })))
+
   it.effect("execute a hundred actions of a contract at a time if it sends them in a loop", () =>
     test(Effect.gen(function*() {
       const { info, trading } = yield* SandboxState
@@ -269,7 +562,7 @@ describe("the links of the EVM to the venue", () => {
   it.effect("fail in a transaction that was accepted before it could be executed", () =>
     test(Effect.gen(function*() {
       const { evm } = yield* clients
-      const later = yield* sign(null, calling("STATICCALL", vaultEquity), 1_000_000n, { nonce: 1 })
+      const later = yield* sign(null, calling("STATICCALL", unknownPrecompile), 1_000_000n, { nonce: 1 })
       const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: later }))
       const first = yield* sign(keys.stranger.address, "0x", 21_000n)
       yield* call(() => evm.sendRawTransaction({ serializedTransaction: first }))

@@ -2,15 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SentAction } from "@trigate/domain/actions/Action"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import { OutcomeMeta } from "@trigate/domain/info/Market"
 import { readAcknowledged } from "@trigate/domain/unstable/streams/Subscriptions"
-import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
 import { usdc } from "@trigate/sandbox/unstable/venue/Assets"
 import { firstSide } from "@trigate/sandbox/unstable/venue/Outcomes"
 import { findAccount } from "@trigate/sandbox/unstable/venue/TradingState"
-import type { Venue } from "@trigate/sandbox/unstable/venue/Venue"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
@@ -18,47 +15,31 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { check, drawing, Run, sum, users } from "./randomTrading.ts"
+import {
+  above,
+  activate,
+  ann,
+  associate,
+  balances,
+  bob,
+  coin,
+  deploy,
+  eve,
+  outcomeWith,
+  quiet,
+  readMeta,
+  registerQuestion,
+  settle,
+  settleQuestion,
+  side,
+  split,
+  worth
+} from "./outcomeTrading.ts"
+import { check, drawing, Run, users } from "./randomTrading.ts"
 import { act, ask, askAt, listOf, oidOf, place, venueNow } from "./trader.ts"
 import { atStart, start } from "./venue.ts"
 
-const [ann, bob, eve] = users
 const quarter = 900_000
-
-const readMeta = Effect.map(ask({ type: "outcomeMeta" }), Schema.decodeUnknownSync(OutcomeMeta))
-
-/** The asset of a side. */
-const side = (outcome: number, number: 0 | 1): number => firstSide + 10 * outcome + number
-const coin = (outcome: number, number: 0 | 1): string => `#${10 * outcome + number}`
-
-/** The first outcome whose specification has a text, which is the only one that these tests trade. */
-const outcomeWith = (text: string) =>
-  Effect.map(
-    readMeta,
-    ({ outcomes }) => outcomes.find((spec) => JSON.stringify(spec).includes(text))?.outcome ?? assert.fail(text)
-  )
-
-const balances = (user: (typeof users)[number]) =>
-  Effect.map(
-    askAt({ type: "spotClearinghouseState", user }, "balances"),
-    (rows) => {
-      const read = listOf(rows).map((row) => [String(JsonParts.at(row, "coin")), JsonParts.at(row, "total")] as const)
-      return Object.fromEntries<unknown>(read)
-    }
-  )
-
-/** Users with dollars, and an outcome whose price is 0.4 and whose book has no generated orders. */
-const quiet = Effect.fnUntraced(function*(text: string = "class:priceBinary") {
-  const { trading } = yield* SandboxState
-  for (const user of [ann, bob, eve]) yield* trading.depositSpot(user, usdc, "1000")
-  const outcome = yield* outcomeWith(text)
-  yield* trading.playPrices(coin(outcome, 0), [{ time: 0, price: 0.4 }])
-  yield* trading.setBook(coin(outcome, 0), { bids: [], asks: [] })
-  return outcome
-})
-
-const split = (user: (typeof users)[number], outcome: number, amount: string) =>
-  act(user, "userOutcome", { splitOutcome: { outcome, amount } })
 
 const fillsOf = (user: (typeof users)[number]) =>
   Effect.map(
@@ -80,7 +61,7 @@ describe("outcomeMeta", () => {
       assert.deepInclude(named, ["template:priceBelow", "template:Under", "template:Over"])
       const templates = listOf(yield* ask({ type: "outcomeTemplates" }))
       const ids = templates.map((template) => JsonParts.at(template, "id"))
-      assert.deepStrictEqual(ids, ["binaryPrice", "priceBelow"])
+      assert.deepStrictEqual(ids, ["binaryPrice", "priceBelow", "priceRange", "priceRange-between", "priceRange-above"])
       const [question] = first.questions ?? []
       assert.strictEqual(question?.namedOutcomes.length, 3)
       assert.isNull(yield* ask({ type: "settledOutcome", outcome: first.outcomes[0]?.outcome }))
@@ -315,19 +296,16 @@ describe("a deployer", () => {
 
   it.effect("needs stake, registers outcomes from templates, earns its part of the fees, and settles them", () =>
     atStart(Effect.gen(function*() {
-      const { trading, venue } = yield* SandboxState
+      const { trading } = yield* SandboxState
       yield* quiet()
-      const activate = (name: string) => act(eve, "activateOutcomeDeployer", { activate: { venueName: name } })
+      const claim = (venueName: string) => act(eve, "activateOutcomeDeployer", { activate: { venueName } })
       assert.strictEqual(
         yield* act(eve, "outcomeDeploy", register()),
         "Error deploying outcome: not an outcome deployer"
       )
-      assert.strictEqual(yield* activate("abc"), "Insufficient stake")
-      yield* venue.setAccount(eve, {
-        delegations: new Map([[keys.validator.address, { wei: 500_000n * 10n ** 8n, lockedUntil: 0 }]])
-      })
-      assert.strictEqual(yield* activate("xyz"), "Error deploying outcome: invalid venue name")
-      assert.isUndefined(yield* activate("abc"))
+      assert.strictEqual(yield* claim("abc"), "Insufficient stake")
+      yield* activate(eve)
+      assert.strictEqual(yield* claim("abc"), "Error deploying outcome: already an outcome deployer")
       const refused = yield* Effect.forEach([
         { id: "other" },
         { deployerFeeScale: "10.5" },
@@ -459,42 +437,38 @@ describe("streams and history of an outcome", () => {
     })))
 })
 
-/** What all tokens of outcomes and the deposits are worth together, in wei, which no operation changes. */
-const worth = ({ outcomes: { active }, state: { deposited } }: Venue): bigint => {
-  const supply = (index: number) => deposited.get(index) ?? 0n
-  let total = supply(usdc)
-  const questions = new Set<number>()
-  for (const { question, sides: [yes, no], spec } of active.values()) {
-    if (question === undefined) {
-      assert.strictEqual(supply(yes.base.index), supply(no.base.index), spec.name)
-      total += supply(yes.base.index)
-      continue
-    }
-    if (questions.has(question.question)) continue
-    questions.add(question.question)
-    const members = [...active.values()].filter((each) => each.question?.question === question.question)
-    // one outcome pays its Yes, and the others their No
-    const payments = members.map((winner) =>
-      sum(members.map((each) => supply(each.sides[each === winner ? 0 : 1].base.index)))
-    )
-    assert.strictEqual(new Set(payments).size, 1, "a question pays the same whichever outcome occurs")
-    total += payments[0] ?? 0n
-  }
-  return total
-}
-
 describe("random trading of outcomes", () => {
   it.effect.prop(
-    "conserves all money: by trades, splits, merges, negations and settlements",
+    "conserves all money: by trades, splits, merges, negations, questions of a deployer and settlements",
     { run: Run },
     ({ run }) =>
       atStart(Effect.gen(function*() {
         const { trading } = yield* SandboxState
         const draw = drawing(run)
         for (const user of users) yield* trading.depositSpot(user, usdc, "2000")
+        yield* activate(eve)
         const initial = (yield* venueNow).state.deposited.get(usdc)
+        const drawTerms = () => above(String(50_000 + draw.below(50_000)))
+        const act = Effect.fnUntraced(function*() {
+          const { state } = yield* venueNow
+          const questions = [...state.deployedQuestions.values()].filter(({ isSettled }) => !isSettled)
+          const spec = questions[draw.below(Math.max(1, questions.length))]?.spec
+          const left = spec?.namedOutcomes.filter((each) => !spec.settledNamedOutcomes.includes(each)) ?? []
+          const chosen = left[draw.below(Math.max(1, left.length))] ?? 0
+          yield* draw.one([
+            deploy(
+              eve,
+              registerQuestion([drawTerms(), drawTerms()], { deployerFeeScale: draw.one(["0", "0.25", "10"]) })
+            ),
+            deploy(eve, associate(drawTerms(), spec?.question)),
+            deploy(eve, associate(drawTerms(), spec?.question)),
+            settle(chosen, draw.one(["0", "0", "1"])),
+            settleQuestion(spec?.question ?? 0, left.map((each) => [each, each === chosen ? "1" : "0"]))
+          ])
+        })
         for (let step = 0; step < 60; step++) {
           yield* trading.advance(draw.one([0, 0, 0, 0, 500, 5_000, 60_000, 600_000]))
+          if (draw.below(4) === 0) yield* act()
           const { outcomes, state } = yield* venueNow
           const user = draw.one(users)
           const all = [...outcomes.active.values()]
@@ -539,6 +513,12 @@ describe("random trading of outcomes", () => {
           assert.strictEqual(worth(venue), initial)
         }
         yield* trading.advance(2 * 86_400_000)
+        for (const { isSettled, spec } of (yield* venueNow).state.deployedQuestions.values()) {
+          if (isSettled) continue
+          for (const each of spec.namedOutcomes) {
+            if (!spec.settledNamedOutcomes.includes(each)) assert.isUndefined(yield* settle(each, "0"))
+          }
+        }
         const { state } = yield* venueNow
         check(state)
         assert.strictEqual(state.deposited.get(usdc), initial)

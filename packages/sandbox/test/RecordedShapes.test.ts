@@ -154,11 +154,13 @@ const shapeDifferences: { readonly [name: string]: { readonly [difference: strin
     "[][].premium is decimal": never
   },
   outcomeMeta: {
+    "-.deployers[].subDeployers[][]": "the venue of the recurring outcomes grants no operations",
+    "-.deployers[].subDeployers[][][]": "the venue of the recurring outcomes grants no operations",
     "+.outcomes[].deployerFeeScale": older,
     "+.outcomes[].venue": older,
     "-.outcomes[].deployer": "the venue has since replaced it by the deployer's venue",
     "-.outcomes[].sideSpecs[].token": "recorded sides have only a name",
-    "-.questions[].settledNamedOutcomes[]": "all outcomes of the sandbox's questions are settled together"
+    "-.questions[].settledNamedOutcomes[]": "all outcomes of a recurring question are settled together"
   },
   perpDexs: {
     "+[].lastDeployerFeeScaleChangeTime": "recorded, and left out of the sample",

@@ -234,10 +234,18 @@ export const QuestionSpec = openStruct({
   settledNamedOutcomes: nullish(Schema.Array(Schema.Natural))
 }).annotate({ identifier: "QuestionSpec" })
 
-/** The outcomes that can be traded, and the questions to which they belong. */
+/** An account that deploys outcomes, the name of its venue, and the accounts that can send an operation for it. */
+const OutcomeDeployer = openStruct({
+  deployer: Address,
+  venue: Schema.String,
+  subDeployers: nullish(Schema.Array(Schema.Tuple([Schema.String, Schema.Array(Address)])))
+})
+
+/** The outcomes that can be traded, the questions to which they belong, and their deployers. */
 export const OutcomeMeta = openStruct({
   outcomes: Schema.Array(OutcomeSpec),
-  questions: nullish(Schema.Array(QuestionSpec))
+  questions: nullish(Schema.Array(QuestionSpec)),
+  deployers: nullish(Schema.Array(OutcomeDeployer))
 }).annotate({ identifier: "OutcomeMeta" })
 export type OutcomeMeta = typeof OutcomeMeta.Type
 

@@ -5,10 +5,13 @@
 import type { SentAction } from "@trigate/domain/actions/Action"
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { SpotToken } from "@trigate/domain/info/Market"
 import { printDecimal } from "../venue/Assets.ts"
+import { firstSide } from "../venue/Outcomes.ts"
 import type { Scheduled } from "../venue/TradingState.ts"
 import type { Venue } from "../venue/Venue.ts"
 import type { Transaction } from "./EvmChain.ts"
+import { outcomeDecimals } from "./ReadPrecompiles.ts"
 
 const rawAction: Hash = "0x8c7f585fb295f7eb1e6aeb8fba61b23a4fe60beda405f0045073b185c74412e3"
 const received: Hash = "0x88a5966d370b9919b20f3e2c13ff65706f196a4e32cc2c12bf57088f88525874"
@@ -68,7 +71,38 @@ const cloid = (value: bigint): string => `0x${value.toString(16).padStart(32, "0
 const findDex = ({ dexes }: Venue["listing"], index: bigint): string | undefined =>
   index === 2n ** 32n - 1n ? "spot" : ["", ...dexes][Number(index)]
 
+/** Formats an amount of a token. */
+const plainAmount = ({ index, weiDecimals }: SpotToken, wei: bigint): string =>
+  plain(wei, index < firstSide ? weiDecimals : outcomeDecimals)
+
 const signed = { signatureChainId: "0x3e7", hyperliquidChain: "Mainnet" } as const
+
+/** The modes of `userSetAbstraction` by their number. */
+const abstractions = ["", "disabled", "unifiedAccount", "portfolioMargin"]
+
+/**
+ * Reads an operation with outcomes: its kind, the question, the outcome, and an amount, which is a whole number of tokens.
+ * Returns `undefined` if a member that the operation does not use is not zero. Merging an amount of zero merges all.
+ */
+const readOutcome = (words: Words): SentAction | undefined => {
+  const [kind = 0n, question = 0n, outcome = 0n, wei = 0n] = [0, 1, 2, 3].map((at) => words.number(at))
+  if (wei % 10n ** BigInt(outcomeDecimals) !== 0n) return undefined
+  const amount = plain(wei, outcomeDecimals)
+  const most = wei === 0n ? null : amount
+  const type = "userOutcome"
+  switch (kind) {
+    case 0n:
+      return question === 0n ? { type, splitOutcome: { outcome: Number(outcome), amount } } : undefined
+    case 1n:
+      return question === 0n ? { type, mergeOutcome: { outcome: Number(outcome), amount: most } } : undefined
+    case 2n:
+      return outcome === 0n ? { type, mergeQuestion: { question: Number(question), amount: most } } : undefined
+    case 3n:
+      return { type, negateOutcome: { question: Number(question), outcome: Number(outcome), amount } }
+    default:
+      return undefined
+  }
+}
 
 /**
  * The actions by their number. Prices and sizes have eight decimals. `time` is the nonce of an action that a user would
@@ -111,7 +145,7 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
       ...signed,
       destination: words.address(0),
       token: `${token.name}:${token.tokenId}`,
-      amount: plain(words.number(2), token.weiDecimals),
+      amount: plainAmount(token, words.number(2)),
       time
     }
   }],
@@ -122,6 +156,12 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
     toPerp: words.flag(1),
     nonce
   })],
+  [8, (words) => {
+    const input = [undefined, { create: { nonce: Number(words.number(2)) } }, "firstStorageSlot", "customStorageSlot"][
+      Number(words.number(1))
+    ]
+    return input === undefined ? undefined : { type: "finalizeEvmContract", token: Number(words.number(0)), input }
+  }],
   [9, (words, _, nonce) => ({
     type: "approveAgent",
     ...signed,
@@ -151,7 +191,7 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
       sourceDex,
       destinationDex,
       token: `${token.name}:${token.tokenId}`,
-      amount: plain(words.number(5), token.weiDecimals),
+      amount: plainAmount(token, words.number(5)),
       fromSubAccount: words.number(1) === 0n ? "" : words.address(1),
       nonce
     }
@@ -165,14 +205,26 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
       token: token.index,
       amount: words.number(2) === 0n ? null : plain(words.number(2), token.weiDecimals)
     }
-  }]
+  }],
+  [16, (words, _, nonce) => ({
+    type: "userSetAbstraction",
+    ...signed,
+    user: words.address(0),
+    abstraction: abstractions[Number(words.number(1))],
+    nonce
+  })],
+  [17, readOutcome]
 ])
 
 /**
  * Returns the actions and deposits that a transaction sends to the venue, with the time at which the venue executes them.
  * `minedAt` is the venue's time of the transaction's block. The venue ignores an unknown action.
  */
-export const readEffects = (venue: Venue, { hash, logs }: Transaction, minedAt: number): ReadonlyArray<Scheduled> =>
+export const readEffects = (
+  venue: Venue,
+  { hash, logs }: Pick<Transaction, "hash" | "logs">,
+  minedAt: number
+): ReadonlyArray<Scheduled> =>
   logs.flatMap(({ address, data, topics: [topic, user = "0x"] }, index): ReadonlyArray<Scheduled> => {
     // a contract can send thousands in a loop
     const at = minedAt + delay + Math.floor(index / together) * pause

@@ -499,7 +499,7 @@ const sources: { readonly [name: string]: Source } = {
     }),
   outcomeMetaUpdates: (feed, _request, every) =>
     Stream.suspend(() => {
-      let known: Map<string, unknown> | undefined
+      let known: ReadonlyMap<string, unknown> | undefined
       const changed = ofQuery(feed, { type: "outcomeMeta" }, (meta) => {
         const before = known
         const found = new Map<string, unknown>()
@@ -515,8 +515,11 @@ const sources: { readonly [name: string]: Source } = {
             const [member = ""] = name.split(" ")
             return found.has(name) ? [] : [{ [`${member}Settled`]: Subscription.valueAt(spec, member) }]
           }),
+          // an outcome does not change, but an outcome can be added to a question
           ...[...found].flatMap(([name, spec]) =>
-            before.has(name) ? [] : [{ [name.startsWith("outcome") ? "outcomeCreated" : "questionUpdated"]: spec }]
+            Encoding.stringify(before.get(name)) === Encoding.stringify(spec)
+              ? []
+              : [{ [name.startsWith("outcome") ? "outcomeCreated" : "questionUpdated"]: spec }]
           )
         ]
         return updates.length === 0 ? undefined : updates

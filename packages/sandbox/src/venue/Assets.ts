@@ -73,6 +73,8 @@ export interface OutcomePrice {
   readonly underlying: CandleMarket
   /** Side 0 is paid if the price is at least the first bound and below the second. */
   readonly range: readonly [from: number, below: number]
+  /** For the fallback of a deployed question: returns the ranges of the other outcomes that can occur. */
+  readonly findOthers?: () => ReadonlyArray<readonly [from: number, below: number]>
   /** The time at which the price decides, in milliseconds. */
   readonly endsAt: number
 }

@@ -1,5 +1,6 @@
 /** Settles outcomes, and executes the actions of their holders and deployers. */
 import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { actor, done, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
@@ -8,9 +9,15 @@ import { chargeOutcomeFee, countSettlement } from "./Fees.ts"
 import { markPrice } from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import * as Outcomes from "./Outcomes.ts"
-import { type ListedOutcome, one } from "./Outcomes.ts"
-import { addTo, append, ensureBalance, iterateOrders } from "./TradingState.ts"
-import type { TradingAccount } from "./TradingState.ts"
+import {
+  type DeployedOutcome,
+  type DeployedQuestion,
+  type ListedOutcome,
+  one,
+  type OutcomeTemplate
+} from "./Outcomes.ts"
+import { addTo, append, ensureBalance, iterateOrders, setSubDeployer } from "./TradingState.ts"
+import type { OutcomeDeployer, TradingAccount } from "./TradingState.ts"
 import { emit, nextHash, nextTid, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import { accountOrNew } from "./VenueState.ts"
@@ -226,9 +233,10 @@ export const activate: Handler<"activateOutcomeDeployer"> = (context, action) =>
   if (own !== undefined) return refuse(Words.deployerExists)
   const { abstraction } = actor(context)
   if (abstraction !== "default" && abstraction !== "disabled") return refuse(Words.deployerAbstraction)
-  const isTaken = name === "spot" || listing.dexes.includes(name) || state.outcomeDeployers.has(name)
+  const isTaken = name === "spot" || name === Outcomes.recurringVenue || listing.dexes.includes(name) ||
+    state.outcomeDeployers.has(name)
   if (!venueName.test(name) || isTaken) return refuse(Words.venueName)
-  state.outcomeDeployers.set(name, { user, since: state.now, isActive: true })
+  state.outcomeDeployers.set(name, { user, since: state.now, isActive: true, subDeployers: new Map() })
   return done
 }
 
@@ -253,74 +261,318 @@ const fits = ({ venue }: ActionContext, hint: string, value: string): boolean =>
   }
 }
 
-type Deployment = ActionOf<"outcomeDeploy">["operation"]
-type Standalone = Extract<
-  Deployment,
-  { readonly registerStandaloneOutcomeFromTemplate: unknown }
->["registerStandaloneOutcomeFromTemplate"]
-type Settlement = Extract<Deployment, { readonly settleOutcome: unknown }>["settleOutcome"]
+type OperationBody<Name extends string, Each = ActionOf<"outcomeDeploy">["operation"]> = Each extends
+  { readonly [_ in Name]: infer Body } ? Body : never
+type Settlement = OperationBody<"settleOutcome">
+type Instance = OperationBody<"registerAndAssociateNamedOutcomeFromTemplate">["namedOutcomeTemplateInstance"]
 
-const register = (
+/** The context of a deployer's operation, the name of the venue, and its deployer. */
+interface Deployment {
+  readonly context: ActionContext
+  readonly name: string
+  readonly deployer: OutcomeDeployer
+}
+
+/** Returns the refusal of a template's instance; `undefined` for an instance that fits a template of the expected role. */
+const instanceRefusal = (
   context: ActionContext,
-  name: string,
-  { deployerFeeScale, id, keywordToValue }: Standalone
-): ActionDecision => {
-  const { user, venue } = context
-  const { state } = venue
+  { id, keywordToValue }: Instance,
+  isExpected: (role: OutcomeTemplate["role"]) => boolean
+): string | undefined => {
   const template = Outcomes.findTemplate(id)
-  if (template === undefined) return refuse(Words.unknownTemplate(id))
-  const scale = parseDecimal(deployerFeeScale, decimals)
-  if (scale === undefined || scale < 0n || scale > 10n * one) return refuse(Words.deployerFeeScale)
+  if (template === undefined || !isExpected(template.role)) return Words.unknownTemplate(id)
   const values = new Map(keywordToValue)
   const isComplete = values.size === template.keywords.length && keywordToValue.length === values.size
-  if (!isComplete || !template.keywords.every(([keyword, hint]) => fits(context, hint, values.get(keyword) ?? ""))) {
-    return refuse(Words.templateValues)
-  }
+  return isComplete && template.keywords.every(([keyword, hint]) => fits(context, hint, values.get(keyword) ?? ""))
+    ? undefined
+    : Words.templateValues
+}
+
+const parseScale = (text: string): string | undefined => {
+  const scale = parseDecimal(text, decimals)
+  return scale === undefined || scale < 0n || scale > 10n * one ? undefined : printDecimal(scale, decimals)
+}
+
+const hasRoom = ({ context: { venue }, name }: Deployment, outcomes: number): boolean => {
   const left = deployerLimits(venue, name)
-  if (left === undefined || left.nActiveOutcomesRemaining <= 0 || left.nDailyOutcomesRemaining <= 0) {
-    return refuse(Words.tooManyOutcomes)
-  }
-  const outcome = state.deployedOutcomes.size + 1
-  state.deployedOutcomes.set(outcome, {
-    outcome,
-    template: id,
-    keywords: keywordToValue,
-    venue: name,
-    deployer: user,
-    feeScale: printDecimal(scale, decimals),
-    createdAt: state.now
-  })
-  Outcomes.list(venue)
+  return left !== undefined && Math.min(left.nActiveOutcomesRemaining, left.nDailyOutcomesRemaining) >= outcomes
+}
+
+/** Stores a deployed outcome, which is not listed yet. Returns its number. */
+const addOutcome = (
+  { context: { venue: { state } }, deployer, name }: Deployment,
+  terms: Pick<DeployedOutcome, "feeScale" | "keywords" | "question" | "template">
+): number => {
+  const outcome = Outcomes.nextOutcome(state)
+  state.deployedOutcomes.set(outcome, { ...terms, outcome, venue: name, deployer: deployer.user, createdAt: state.now })
+  return outcome
+}
+
+const registerStandalone = (
+  deployment: Deployment,
+  { deployerFeeScale, ...instance }: OperationBody<"registerStandaloneOutcomeFromTemplate">
+): ActionDecision => {
+  const feeScale = parseScale(deployerFeeScale)
+  if (feeScale === undefined) return refuse(Words.deployerFeeScale)
+  const refusal = instanceRefusal(
+    deployment.context,
+    instance,
+    (role) => Predicate.hasProperty(role, "standaloneOutcome")
+  )
+  if (refusal !== undefined) return refuse(refusal)
+  if (!hasRoom(deployment, 1)) return refuse(Words.tooManyOutcomes)
+  addOutcome(deployment, { feeScale, template: instance.id, keywords: instance.keywordToValue })
+  Outcomes.list(deployment.context.venue)
   return done
+}
+
+/** Maximum number of named outcomes of a question. */
+const mostNamed = 100
+
+/** Returns the refusal of new named outcomes of a question made from the template `parent`, which has the outcomes `known`. */
+const namedRefusal = (
+  context: ActionContext,
+  parent: string,
+  known: ReadonlyArray<DeployedOutcome>,
+  instances: ReadonlyArray<Instance>
+): string | undefined => {
+  const all = [
+    ...known.map(({ keywords, template }) => `${template} ${Outcomes.describe(keywords)}`),
+    ...instances.map(({ id, keywordToValue }) => `${id} ${Outcomes.describe(keywordToValue)}`)
+  ]
+  if (instances.length === 0 || all.length > mostNamed) return Words.namedOutcomes
+  for (const instance of instances) {
+    const refusal = instanceRefusal(
+      context,
+      instance,
+      (role) => Predicate.hasProperty(role, "questionOutcome") && role.questionOutcome.parent === parent
+    )
+    if (refusal !== undefined) return refusal
+  }
+  return new Set(all).size < all.length ? Words.sameOutcome : undefined
+}
+
+const registerQuestion = (
+  deployment: Deployment,
+  { namedOutcomeTemplateInstances: named, questionTemplateInstance }: OperationBody<"registerQuestionFromTemplate">
+): ActionDecision => {
+  const { context, name } = deployment
+  const { state } = context.venue
+  const { deployerFeeScale, ...instance } = questionTemplateInstance
+  const feeScale = parseScale(deployerFeeScale)
+  if (feeScale === undefined) return refuse(Words.deployerFeeScale)
+  const refusal = instanceRefusal(context, instance, (role) => role === "question") ??
+    namedRefusal(context, instance.id, [], named)
+  if (refusal !== undefined) return refuse(refusal)
+  if (!hasRoom(deployment, named.length + 1)) return refuse(Words.tooManyOutcomes)
+  const question = Outcomes.nextQuestion(state)
+  const fallbackOutcome = addOutcome(deployment, { feeScale, question, keywords: [] })
+  state.deployedQuestions.set(question, {
+    spec: {
+      question,
+      name: `template:${instance.id}`,
+      description: Outcomes.describe(instance.keywordToValue),
+      fallbackOutcome,
+      namedOutcomes: named.map(({ id, keywordToValue }) =>
+        addOutcome(deployment, { feeScale, question, template: id, keywords: keywordToValue })
+      ),
+      settledNamedOutcomes: []
+    },
+    template: instance.id,
+    keywords: instance.keywordToValue,
+    venue: name,
+    feeScale,
+    isSettled: false
+  })
+  Outcomes.list(context.venue)
+  return done
+}
+
+/** Credits each holder of a token with an equal balance of other tokens. */
+const creditHolders = (venue: Venue, { base: { index } }: SpotPair, others: ReadonlyArray<SpotPair>): void => {
+  const { accounts, deposited, house } = venue.state
+  for (const account of accounts.values()) {
+    const total = account.spot.get(index)?.total ?? 0n
+    if (total === 0n) continue
+    for (const { base } of others) ensureBalance(account, base.index).total += total
+    emit(venue, { kind: "account", user: account.address })
+  }
+  for (const { base } of others) {
+    addTo(house.spot, base.index, house.spot.get(index) ?? 0n)
+    addTo(deposited, base.index, deposited.get(index) ?? 0n)
+  }
+}
+
+/**
+ * Gives balances of a question's fallback the meaning that they had before an outcome was added. Its Yes also pays if
+ * the new outcome occurs, so each holder receives the Yes of the new outcome. Its No pays only if one of the other
+ * named outcomes occurs, so it becomes their Yes.
+ */
+const extendFallback = (
+  venue: Venue,
+  { sides: [yes, no] }: ListedOutcome,
+  others: ReadonlyArray<ListedOutcome>,
+  added: ListedOutcome
+): void => {
+  const { accounts, deposited, house, markets } = venue.state
+  const sales = markets.get(no.coin)?.asks
+  for (const order of sales === undefined ? [] : [...iterateOrders(sales)]) {
+    Matching.endByVenue(venue, order, "outcomeSettledCanceled")
+  }
+  creditHolders(venue, no, others.map(({ sides }) => sides[0]))
+  for (const { spot } of accounts.values()) spot.delete(no.base.index)
+  house.spot.delete(no.base.index)
+  deposited.delete(no.base.index)
+  creditHolders(venue, yes, [added.sides[0]])
+}
+
+const associate = (
+  deployment: Deployment,
+  { namedOutcomeTemplateInstance: instance, question: number }: OperationBody<
+    "registerAndAssociateNamedOutcomeFromTemplate"
+  >
+): ActionDecision => {
+  const { context, name } = deployment
+  const { venue } = context
+  const question = venue.state.deployedQuestions.get(number)
+  if (question?.venue !== name || question.isSettled) return refuse(Words.invalidQuestion)
+  const { feeScale, spec: { fallbackOutcome, namedOutcomes }, template } = question
+  const known = namedOutcomes.flatMap((each) => venue.state.deployedOutcomes.get(each) ?? [])
+  const refusal = namedRefusal(context, template, known, [instance])
+  if (refusal !== undefined) return refuse(refusal)
+  if (!hasRoom(deployment, 1)) return refuse(Words.tooManyOutcomes)
+  const others = (Outcomes.findQuestion(venue, number) ?? []).filter(({ spec }) => spec.outcome !== fallbackOutcome)
+  const outcome = addOutcome(deployment, {
+    feeScale,
+    question: number,
+    template: instance.id,
+    keywords: instance.keywordToValue
+  })
+  namedOutcomes.push(outcome)
+  Outcomes.list(venue)
+  const [fallback, added] = [fallbackOutcome, outcome].map((each) => venue.outcomes.active.get(each))
+  if (fallback !== undefined && added !== undefined) extendFallback(venue, fallback, others, added)
+  return done
+}
+
+/** Returns the price of side 0 that a settlement names; `undefined` if its texts are not those of the outcome. */
+const readFraction = (
+  { spec: { description, name, sideSpecs } }: ListedOutcome,
+  { details, nameAndDescription, settleFraction, sideNames }: Settlement
+): bigint | undefined => {
+  const fraction = parseDecimal(settleFraction, decimals)
+  const isSame = nameAndDescription[0] === name && nameAndDescription[1] === description &&
+    sideSpecs.every((side, at) => side.name === sideNames[at])
+  return isSame && details === "" && fraction !== undefined && fraction >= 0n && fraction <= one ? fraction : undefined
+}
+
+type OutcomeResult = readonly [outcome: ListedOutcome, fraction: bigint]
+
+const settleAll = (venue: Venue, results: ReadonlyArray<OutcomeResult>): ActionDecision => {
+  for (const [outcome, fraction] of results) {
+    if (outcome.deployed !== undefined) outcome.deployed.settleFraction = printDecimal(fraction, decimals)
+    settle(venue, outcome, fraction)
+  }
+  Outcomes.unlist(venue, results.map(([outcome]) => outcome))
+  return done
+}
+
+/**
+ * Settles named outcomes of a question. With the last one it settles the question: then the fallback occurs if none of
+ * its named outcomes does.
+ */
+const settleNamed = (
+  venue: Venue,
+  question: DeployedQuestion,
+  results: ReadonlyArray<OutcomeResult>
+): ActionDecision => {
+  const { fallbackOutcome, namedOutcomes, settledNamedOutcomes } = question.spec
+  settledNamedOutcomes.push(...results.map(([{ spec }]) => spec.outcome))
+  question.isSettled = settledNamedOutcomes.length === namedOutcomes.length
+  const fallback = question.isSettled ? venue.outcomes.active.get(fallbackOutcome) : undefined
+  const isOther = results.every(([, fraction]) => fraction === 0n)
+  return settleAll(venue, fallback === undefined ? results : [...results, [fallback, isOther ? one : 0n]])
 }
 
 const settleDeployed = (
-  { venue }: ActionContext,
-  name: string,
-  { details, nameAndDescription, outcome: number, settleFraction, sideNames }: Settlement
+  { context: { venue }, name }: Deployment,
+  settlement: Settlement
 ): ActionDecision => {
-  const outcome = venue.outcomes.active.get(number)
-  const fraction = parseDecimal(settleFraction, decimals)
+  const outcome = venue.outcomes.active.get(settlement.outcome)
   if (outcome?.deployed?.venue !== name) return refuse(Words.invalidOutcome)
-  const { description, name: known, sideSpecs } = outcome.spec
-  const isSame = nameAndDescription[0] === known && nameAndDescription[1] === description &&
-    sideSpecs.every((side, at) => side.name === sideNames[at])
-  if (!isSame || details !== "" || fraction === undefined || fraction < 0n || fraction > one) {
-    return refuse(Words.invalidSettlement)
-  }
-  outcome.deployed.settleFraction = printDecimal(fraction, decimals)
-  settle(venue, outcome, fraction)
-  Outcomes.unlist(venue, [outcome])
+  const fraction = readFraction(outcome, settlement)
+  if (fraction === undefined) return refuse(Words.invalidSettlement)
+  const question = venue.state.deployedQuestions.get(outcome.deployed.question ?? 0)
+  if (question === undefined) return settleAll(venue, [[outcome, fraction]])
+  const { fallbackOutcome, namedOutcomes, settledNamedOutcomes } = question.spec
+  // an outcome of a question can only occur when it is the last one
+  const isAllowed = fraction === 0n || fraction === one && namedOutcomes.length === settledNamedOutcomes.length + 1
+  return isAllowed && settlement.outcome !== fallbackOutcome
+    ? settleNamed(venue, question, [[outcome, fraction]])
+    : refuse(Words.invalidSettlement)
+}
+
+const settleQuestion = (
+  { context: { venue }, name }: Deployment,
+  { nameAndDescription, outcomeSettlements, question: number }: OperationBody<"settleQuestion2">
+): ActionDecision => {
+  const question = venue.state.deployedQuestions.get(number)
+  if (question?.venue !== name || question.isSettled) return refuse(Words.invalidQuestion)
+  const { description, name: known, namedOutcomes, settledNamedOutcomes } = question.spec
+  const left = new Set(namedOutcomes).difference(new Set(settledNamedOutcomes))
+  const results = outcomeSettlements.flatMap((settlement): ReadonlyArray<OutcomeResult> => {
+    const outcome = left.delete(settlement.outcome) ? venue.outcomes.active.get(settlement.outcome) : undefined
+    const fraction = outcome === undefined ? undefined : readFraction(outcome, settlement)
+    return outcome === undefined || fraction === undefined ? [] : [[outcome, fraction]]
+  })
+  const isComplete = left.size === 0 && results.length === outcomeSettlements.length
+  const isSame = nameAndDescription[0] === known && nameAndDescription[1] === description
+  const isDecided = results.filter(([, fraction]) => fraction === one).length === 1 &&
+    results.every(([, fraction]) => fraction === 0n || fraction === one)
+  return isComplete && isSame && isDecided ? settleNamed(venue, question, results) : refuse(Words.invalidSettlement)
+}
+
+/** The operations that a deployer can grant to other accounts. With `settleQuestion` they can send `settleQuestion2`. */
+const grantable: ReadonlySet<string> = new Set([
+  "registerStandaloneOutcomeFromTemplate",
+  "registerQuestionFromTemplate",
+  "registerAndAssociateNamedOutcomeFromTemplate",
+  "settleOutcome",
+  "settleQuestion"
+])
+
+const setSubDeployers = (
+  { context: { user }, deployer }: Deployment,
+  grants: OperationBody<"setSubDeployers">
+): ActionDecision => {
+  if (user !== deployer.user) return refuse(Words.notOutcomeDeployer)
+  const rows = grants.flatMap(({ allowed, user: granted, variant }) =>
+    Predicate.isString(variant) && grantable.has(variant) ? [{ allowed, granted, variant }] : []
+  )
+  if (rows.length < grants.length) return refuse(Words.unknownGrant)
+  for (const { allowed, granted, variant } of rows) setSubDeployer(deployer.subDeployers, variant, granted, allowed)
   return done
 }
 
-/** Executes the action `outcomeDeploy`, as far as it is about a standalone outcome. */
+/** Executes the action `outcomeDeploy`. */
 export const deploy: Handler<"outcomeDeploy"> = (context, { operation, venue: name }) => {
   const deployer = context.venue.state.outcomeDeployers.get(name)
-  if (deployer?.user !== context.user || !deployer.isActive) return refuse(Words.notOutcomeDeployer)
-  if ("registerStandaloneOutcomeFromTemplate" in operation) {
-    return register(context, name, operation.registerStandaloneOutcomeFromTemplate)
+  const [sent = ""] = Object.keys(operation)
+  const granted = deployer?.subDeployers.get(sent === "settleQuestion2" ? "settleQuestion" : sent) ?? []
+  if (deployer?.isActive !== true || deployer.user !== context.user && !granted.includes(context.user)) {
+    return refuse(Words.notOutcomeDeployer)
   }
-  if ("settleOutcome" in operation) return settleDeployed(context, name, operation.settleOutcome)
-  return refuse(Words.unplayedDeployment(Object.keys(operation).join("")))
+  const deployment = { context, name, deployer }
+  if ("registerStandaloneOutcomeFromTemplate" in operation) {
+    return registerStandalone(deployment, operation.registerStandaloneOutcomeFromTemplate)
+  }
+  if ("registerQuestionFromTemplate" in operation) {
+    return registerQuestion(deployment, operation.registerQuestionFromTemplate)
+  }
+  if ("registerAndAssociateNamedOutcomeFromTemplate" in operation) {
+    return associate(deployment, operation.registerAndAssociateNamedOutcomeFromTemplate)
+  }
+  if ("settleOutcome" in operation) return settleDeployed(deployment, operation.settleOutcome)
+  if ("settleQuestion2" in operation) return settleQuestion(deployment, operation.settleQuestion2)
+  return setSubDeployers(deployment, operation.setSubDeployers)
 }

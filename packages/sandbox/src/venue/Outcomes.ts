@@ -10,6 +10,7 @@ import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { OutcomeMeta, OutcomeSpec, QuestionSpec, SpotToken } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import { lotsIn, minute, priceWalk, tradesBy } from "./CandleBars.ts"
@@ -35,27 +36,59 @@ const dailyAt = 6 * 60 * minute
 /** The first number of a recurring outcome. Smaller numbers are those of deployed outcomes. */
 const firstRecurring = 1_000
 
-/** The first number of a recurring question. */
+/** The first number of a recurring question. Smaller numbers are those of deployed questions. */
 const firstQuestion = 100
+
+/** The first number of deployed outcomes and questions once the small ones are used; recurring ones stay below it. */
+const farNumber = 50_000_000
+
+const nextNumber = (known: ReadonlyMap<number, unknown>, firstOfRecurring: number): number =>
+  known.size + 1 < firstOfRecurring ? known.size + 1 : farNumber + known.size
 
 const perQuarter = 8
 
 /** The first asset ID of outcomes. The index of a side's token equals its asset ID. */
 export const firstSide = 100_000_000
 
-/** An outcome that an account has deployed from a template. */
+/** The values of a template's keywords. */
+export type Keywords = ReadonlyArray<readonly [keyword: string, value: string]>
+
+/** An outcome that an account has deployed from a template, or the fallback of a question that it has deployed. */
 export interface DeployedOutcome {
   readonly outcome: number
-  readonly template: string
-  readonly keywords: ReadonlyArray<readonly [keyword: string, value: string]>
+  /** The ID of the template; absent for a fallback. */
+  readonly template?: string
+  readonly keywords: Keywords
+  /** The number of its question; absent for a standalone outcome. */
+  readonly question?: number
   readonly venue: string
   readonly deployer: Address
   /** The multiple of the base fee that the deployer earns, as decimal text. */
   readonly feeScale: string
   readonly createdAt: number
-  /** The part of one quote token that side 0 was paid; absent until the deployer settles the outcome. */
+  /** The part of one quote token that side 0 was paid; absent until the outcome is settled. */
   settleFraction?: string
 }
+
+/** A question that an account has deployed from a template. The lists of its specification grow in place. */
+export interface DeployedQuestion {
+  readonly spec: typeof QuestionSpec.Encoded & {
+    readonly namedOutcomes: Array<number>
+    readonly settledNamedOutcomes: Array<number>
+  }
+  readonly template: string
+  readonly keywords: Keywords
+  readonly venue: string
+  readonly feeScale: string
+  isSettled: boolean
+}
+
+/** Returns the number of the next outcome that an account deploys. */
+export const nextOutcome = ({ deployedOutcomes }: TradingState): number => nextNumber(deployedOutcomes, firstRecurring)
+
+/** Returns the number of the next question that an account deploys. */
+export const nextQuestion = ({ deployedQuestions }: TradingState): number =>
+  nextNumber(deployedQuestions, firstQuestion)
 
 /** An outcome, with its sides as spot pairs of their tokens. */
 export interface ListedOutcome {
@@ -91,10 +124,13 @@ export const unlisted: ListedOutcomes = {
   active: new Map()
 }
 
-/** The template of an outcome. The first side is paid if the statement is true. */
+/** The template of an outcome or of a question. The first side of an outcome is paid if the statement is true. */
 export interface OutcomeTemplate {
   readonly id: string
-  readonly role: { readonly standaloneOutcome: { readonly sideNames: readonly [string, string] } }
+  readonly role:
+    | "question"
+    | { readonly questionOutcome: { readonly parent: string } }
+    | { readonly standaloneOutcome: { readonly sideNames: readonly [string, string] } }
   readonly name: string
   readonly description: string
   readonly keywords: ReadonlyArray<readonly [keyword: string, hint: string]>
@@ -123,6 +159,27 @@ export const templates: ReadonlyArray<OutcomeTemplate> = [
     name: "{perp} under {threshold} at {time}?",
     description: "Resolves to Under if the {priceDescription} over {seconds} seconds is below {threshold} at {time}.",
     keywords: priceKeywords
+  },
+  {
+    id: "priceRange",
+    role: "question",
+    name: "{perp} at {time}?",
+    description: "Resolves by the {priceDescription} over {seconds} seconds at {time}.",
+    keywords: priceKeywords.filter(([keyword]) => keyword !== "threshold")
+  },
+  {
+    id: "priceRange-between",
+    role: { questionOutcome: { parent: "priceRange" } },
+    name: "From {from} to {to}",
+    description: "Resolves to Yes if the price is at least {from} and below {to}.",
+    keywords: [["from", "uDecimal"], ["to", "uDecimal"]]
+  },
+  {
+    id: "priceRange-above",
+    role: { questionOutcome: { parent: "priceRange" } },
+    name: "{from} or above",
+    description: "Resolves to Yes if the price is at least {from}.",
+    keywords: [["from", "uDecimal"]]
   }
 ]
 
@@ -136,7 +193,7 @@ const printStamp = (time: number): string => {
 }
 
 /** Formats the keywords of an instance of a template as the description of its outcome. */
-export const describe = (keywords: DeployedOutcome["keywords"]): string =>
+export const describe = (keywords: Keywords): string =>
   keywords.toSorted(([a], [b]) => a < b ? -1 : 1).map(([keyword, value]) => `${keyword}:${value}`).join("|")
 
 /** Returns the token of a side. */
@@ -158,11 +215,12 @@ interface Terms extends Pick<ListedOutcome, "createdAt" | "expiresAt" | "questio
   readonly spec: ListedOutcome["spec"]
   readonly underlying: Assets.CandleMarket
   readonly range: Assets.OutcomePrice["range"]
+  readonly findOthers?: Assets.OutcomePrice["findOthers"]
   /** The time at which the price is determined. */
   readonly endsAt: number
 }
 
-const makeOutcome = (quote: SpotToken, { endsAt, range, underlying, ...terms }: Terms): ListedOutcome => {
+const makeOutcome = (quote: SpotToken, { endsAt, findOthers, range, underlying, ...terms }: Terms): ListedOutcome => {
   const id = firstSide + 10 * terms.spec.outcome
   const coins = [`#${id - firstSide}`, `#${id - firstSide + 1}`] as const
   const makeSide = (side: 0 | 1): Assets.SpotPair => ({
@@ -179,7 +237,7 @@ const makeOutcome = (quote: SpotToken, { endsAt, range, underlying, ...terms }: 
       sizeDecimals: 0,
       priceDecimals: decimals,
       listedAt: terms.createdAt,
-      outcome: { coins, side, underlying, range, endsAt }
+      outcome: { coins, side, underlying, range, endsAt, ...(findOthers === undefined ? {} : { findOthers }) }
     },
     szDecimals: 0,
     pxDecimals: decimals,
@@ -200,28 +258,45 @@ const makeOutcome = (quote: SpotToken, { endsAt, range, underlying, ...terms }: 
 
 const yesNo = [{ name: "Yes" }, { name: "No" }]
 
+/** Returns the names of the sides of an outcome made from a template. */
+const templateSides = (template: OutcomeTemplate | undefined): ListedOutcome["spec"]["sideSpecs"] =>
+  Predicate.hasProperty(template?.role, "standaloneOutcome")
+    ? template.role.standaloneOutcome.sideNames.map((name) => ({ name: `template:${name}` }))
+    : yesNo
+
 const withoutZero = (text: string): string => text.replace(/\.0$/u, "")
 
 /** Returns the perpetual with a coin name; `undefined` if it is not listed. */
 const findPerpetual = ({ markets }: InfoState, coin: string): Assets.CandleMarket | undefined =>
   Assets.coinDex(coin) === undefined ? undefined : Assets.findMarket(markets, coin)
 
-const rangeIn = (template: string, threshold: number): Assets.OutcomePrice["range"] =>
-  template === "priceBelow" ? [0, threshold] : [threshold, Number.POSITIVE_INFINITY]
+/** Returns the prices for which side 0 of an outcome made from a template is paid; an empty range for a fallback. */
+const rangeIn = (template: string | undefined, values: ReadonlyMap<string, string>): Assets.OutcomePrice["range"] => {
+  const [from, threshold, to] = ["from", "threshold", "to"].map((keyword) => Number(values.get(keyword)))
+  switch (template) {
+    case "binaryPrice":
+      return [threshold ?? 0, Number.POSITIVE_INFINITY]
+    case "priceBelow":
+      return [0, threshold ?? 0]
+    case "priceRange-between":
+      return [from ?? 0, to ?? 0]
+    case "priceRange-above":
+      return [from ?? 0, Number.POSITIVE_INFINITY]
+    default:
+      return [0, 0]
+  }
+}
 
 /** The venue of the recurring outcomes that are made from templates. */
-const recurringVenue = "out"
+export const recurringVenue = "out"
 
 /** Returns the number of quarters of an hour from the launch to a time. */
 const quarterAt = (time: number): number => Math.floor((time - launch) / quarter)
 
-interface Context {
-  readonly info: InfoState
-  readonly path: PricePath
-}
+type Context = Pick<Venue, "info" | "path" | "state">
 
-/** Makes a recurring outcome from its number; `undefined` for a number that no outcome has. */
-const makeRecurring = ({ info, path }: Context, outcome: number): ListedOutcome | undefined => {
+/** Makes a recurring outcome from its number; `undefined` for a number that no outcome has yet. */
+const makeRecurring = ({ info, path, state }: Context, outcome: number): ListedOutcome | undefined => {
   const start = Math.floor((outcome - firstRecurring) / perQuarter)
   const place = (outcome - firstRecurring) % perQuarter
   const createdAt = launch + start * quarter
@@ -230,7 +305,8 @@ const makeRecurring = ({ info, path }: Context, outcome: number): ListedOutcome 
   const underlying = findPerpetual(info, coin)
   const quote = info.spotMeta.tokens.find(({ index }) => index === Assets.usdc)
   const isMissing = underlying === undefined || quote === undefined || createdAt <= underlying.listedAt
-  if (outcome < firstRecurring || isMissing || isDaily && createdAt % day !== dailyAt) return undefined
+  const isUnborn = outcome < firstRecurring || createdAt > state.now || isDaily && createdAt % day !== dailyAt
+  if (isMissing || isUnborn) return undefined
   const expiresAt = createdAt + (isDaily ? day : quarter)
   const price = path.priceAt(underlying, createdAt)
   const print = (factor: number) => withoutZero(Assets.printPrice(underlying, price * factor))
@@ -247,31 +323,29 @@ const makeRecurring = ({ info, path }: Context, outcome: number): ListedOutcome 
         name: "Recurring",
         description: `class:priceBinary|${recurring}|targetPrice:${threshold}|${period}`
       },
-      range: rangeIn("binaryPrice", Number(threshold))
+      range: rangeIn("binaryPrice", new Map([["threshold", threshold]]))
     })
   }
   if (place === 1 || place === 7) {
     const id = place === 1 ? "binaryPrice" : "priceBelow"
-    const threshold = print(1)
+    const keywords: Keywords = [
+      ["perp", coin],
+      ["priceDescription", `${coin}-USDC perp mark`],
+      ["seconds", "60"],
+      ["threshold", print(1)],
+      ["time", printStamp(expiresAt)]
+    ]
     return makeOutcome(quote, {
       ...common,
       spec: {
         ...spec,
         name: `template:${id}`,
-        description: describe([
-          ["perp", coin],
-          ["priceDescription", `${coin}-USDC perp mark`],
-          ["seconds", "60"],
-          ["threshold", threshold],
-          ["time", printStamp(expiresAt)]
-        ]),
-        sideSpecs: (findTemplate(id)?.role.standaloneOutcome.sideNames ?? []).map((name) => ({
-          name: `template:${name}`
-        })),
+        description: describe(keywords),
+        sideSpecs: templateSides(findTemplate(id)),
         venue: recurringVenue,
         deployerFeeScale: "1.0"
       },
-      range: rangeIn(id, Number(threshold))
+      range: rangeIn(id, new Map(keywords))
     })
   }
   // the price is in each of the three ranges with about the same probability
@@ -303,24 +377,33 @@ export const parseStamp = (text: string): number => {
   return Option.match(DateTime.make(iso), { onNone: () => Number.NaN, onSome: DateTime.toEpochMillis })
 }
 
-const makeDeployed = ({ info }: Context, deployed: DeployedOutcome): ListedOutcome | undefined => {
-  const template = findTemplate(deployed.template)
-  const values = new Map(deployed.keywords)
+const makeDeployed = ({ info, state }: Context, deployed: DeployedOutcome): ListedOutcome | undefined => {
+  const question = state.deployedQuestions.get(deployed.question ?? 0)
+  // the price that decides about the outcomes of a question is a matter of the question
+  const values = new Map([...question?.keywords ?? [], ...deployed.keywords])
   const underlying = findPerpetual(info, values.get("perp") ?? "")
   const quote = info.spotMeta.tokens.find(({ index }) => index === Assets.usdc)
-  if (template === undefined || underlying === undefined || quote === undefined) return undefined
+  if (underlying === undefined || quote === undefined) return undefined
+  const findOthers = () => {
+    const { namedOutcomes = [], settledNamedOutcomes = [] } = question?.spec ?? {}
+    const active = namedOutcomes.filter((outcome) => !settledNamedOutcomes.includes(outcome))
+    return active.flatMap((outcome) => state.deployedOutcomes.get(outcome) ?? [])
+      .map(({ keywords, template }) => rangeIn(template, new Map(keywords)))
+  }
   return makeOutcome(quote, {
     deployed,
+    ...(question === undefined ? {} : { question: question.spec }),
+    ...(deployed.template === undefined ? { findOthers } : {}),
     createdAt: deployed.createdAt,
     expiresAt: Number.POSITIVE_INFINITY,
     endsAt: parseStamp(values.get("time") ?? ""),
     underlying,
-    range: rangeIn(template.id, Number(values.get("threshold"))),
+    range: rangeIn(deployed.template, values),
     spec: {
       outcome: deployed.outcome,
-      name: `template:${template.id}`,
-      description: describe(deployed.keywords),
-      sideSpecs: template.role.standaloneOutcome.sideNames.map((name) => ({ name: `template:${name}` })),
+      name: deployed.template === undefined ? "template fallback" : `template:${deployed.template}`,
+      description: deployed.template === undefined ? "other" : describe(deployed.keywords),
+      sideSpecs: templateSides(findTemplate(deployed.template ?? "")),
       quoteToken: quote.name,
       venue: deployed.venue,
       deployerFeeScale: deployed.feeScale
@@ -369,7 +452,7 @@ const publish = (venue: Venue, key: string, active: ReadonlyMap<number, ListedOu
 
 /** Lists the outcomes of the venue's time. An outcome stays listed until it is settled. */
 export const list = (venue: Venue): void => {
-  const { info, outcomes: known, path, state } = venue
+  const { outcomes: known, state } = venue
   const key = `${quarterAt(state.now)} ${state.deployedOutcomes.size}`
   if (known.key === key && known.state === state && known.listing === venue.listing) return
   const active = new Map<number, ListedOutcome>()
@@ -377,12 +460,12 @@ export const list = (venue: Venue): void => {
     if (each.deployed === undefined && each.createdAt <= state.now) active.set(outcome, each)
   }
   for (const outcome of venue.hasRecurringOutcomes ? numbersAt(state.now) : []) {
-    const made = active.has(outcome) ? undefined : makeRecurring({ info, path }, outcome)
+    const made = active.has(outcome) ? undefined : makeRecurring(venue, outcome)
     if (made !== undefined) active.set(outcome, made)
   }
   for (const deployed of state.deployedOutcomes.values()) {
     const same = known.active.get(deployed.outcome)
-    const made = same?.deployed === deployed ? same : makeDeployed({ info, path }, deployed)
+    const made = same?.deployed === deployed ? same : makeDeployed(venue, deployed)
     if (made !== undefined && deployed.settleFraction === undefined) active.set(deployed.outcome, made)
   }
   publish(venue, key, active)
@@ -444,15 +527,23 @@ export const findResult = ({ path, state }: Pick<Venue, "path" | "state">, outco
 }
 
 /** Returns the response to the query `outcomeMeta`. */
-export const meta = ({ outcomes: { active }, state: { now } }: Venue): typeof OutcomeMeta.Encoded => {
+export const meta = (
+  { house, outcomes: { active }, state: { now, outcomeDeployers } }: Venue
+): typeof OutcomeMeta.Encoded => {
   const listed = [...active.values()].filter(({ createdAt }) => createdAt <= now)
     .toSorted((a, b) => a.spec.outcome - b.spec.outcome)
+  const deployers = [...outcomeDeployers].flatMap(([venue, { isActive, subDeployers, user }]) =>
+    isActive ? [{ deployer: user, venue, subDeployers: [...subDeployers].filter(([, users]) => users.length > 0) }] : []
+  )
   return {
     outcomes: listed.map(({ spec }) => spec),
+    // the lists of a deployed question grow in place
     questions: [
-      ...new Map(listed.flatMap(({ question }) => question === undefined ? [] : [[question.question, question]]))
-        .values()
-    ]
+      ...new Map(
+        listed.flatMap(({ question }) => question === undefined ? [] : [[question.question, structuredClone(question)]])
+      ).values()
+    ],
+    deployers: [{ deployer: house, venue: recurringVenue, subDeployers: [] }, ...deployers]
   }
 }
 
@@ -463,13 +554,14 @@ export const settledOutcome = (venue: Venue, number: number) => {
   if (outcome === undefined || result === undefined) return null
   const { question, spec } = outcome
   const isNamed = question?.namedOutcomes.includes(number) === true
+  const isActive = venue.state.deployedQuestions.get(question?.question ?? 0)?.isSettled === false
   return {
     spec,
     settleFraction: Assets.printDecimal(result.fraction, decimals),
     details: result.details,
     ...(question === undefined || !isNamed ? {} : {
       question: {
-        question: { settled: question.question },
+        question: { [isActive ? "active" : "settled"]: question.question },
         name: question.name,
         description: question.description
       }
@@ -510,12 +602,17 @@ const priceDigits = 4
 
 const within = (price: number): number => Number(Math.min(1 - lowest, Math.max(lowest, price)).toFixed(priceDigits))
 
-/** Returns the probability that the price ends in the range, if its logarithm moves like a random walk. */
-const fairPrice = ({ endsAt, range, underlying }: Assets.OutcomePrice, path: PricePath, now: number): number => {
+/** Returns the probability of an outcome, if the logarithm of the price moves like a random walk. */
+const fairPrice = (
+  { endsAt, findOthers, range, underlying }: Assets.OutcomePrice,
+  path: PricePath,
+  now: number
+): number => {
   const price = path.priceAt(underlying, Math.min(now, endsAt))
   const deviation = underlying.volatility * Math.sqrt(Math.max(0, endsAt - now) / day) + 1e-7
   const below = (bound: number) => bound === 0 ? 0 : normal(Math.log(bound / price) / deviation)
-  return below(range[1]) - below(range[0])
+  const inRange = ([from, to]: typeof range) => below(to) - below(from)
+  return findOthers === undefined ? inRange(range) : findOthers().reduce((rest, other) => rest - inRange(other), 1)
 }
 
 /** Extends a path by the prices of outcomes. `played` has the coins whose prices are replayed. */

@@ -10,7 +10,7 @@ import { type CandleMarket, parseDecimal, usdc, usdDecimals } from "./Assets.ts"
 import { endByVenue, takeSpot } from "./Matching.ts"
 import { list as listOutcomes } from "./Outcomes.ts"
 import { deployAuction } from "./Reserves.ts"
-import { addTo, type DeployedDex, iterateOrders } from "./TradingState.ts"
+import { addTo, type DeployedDex, iterateOrders, setSubDeployer } from "./TradingState.ts"
 import { relist, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import { accountOrNew } from "./VenueState.ts"
@@ -270,9 +270,7 @@ const change = (context: ActionContext, dex: DeployedDex, action: Deployment): A
   }
   if ("setSubDeployers" in action) {
     for (const { allowed, user, variant } of action.setSubDeployers.subDeployers) {
-      const name = Predicate.isString(variant) ? variant : variant.hip3Star
-      const others = (dex.subDeployers.get(name) ?? []).filter((each) => each !== lowerCase(user))
-      dex.subDeployers.set(name, allowed ? [...others, lowerCase(user)] : others)
+      setSubDeployer(dex.subDeployers, Predicate.isString(variant) ? variant : variant.hip3Star, user, allowed)
     }
     return done
   }

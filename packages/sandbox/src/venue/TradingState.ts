@@ -13,7 +13,7 @@ import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { type CandleMarket, findCollateral, usdc, weiPerUsd } from "./Assets.ts"
-import type { DeployedOutcome } from "./Outcomes.ts"
+import type { DeployedOutcome, DeployedQuestion } from "./Outcomes.ts"
 
 /** The members of an order that a book uses. */
 export interface Resting {
@@ -503,6 +503,26 @@ export interface DeployedDex {
   pricedAt: number
 }
 
+/** An account that can or could deploy outcomes. */
+export interface OutcomeDeployer {
+  readonly user: Address
+  readonly since: number
+  isActive: boolean
+  /** The accounts that can send an operation for the deployer, by operation. */
+  readonly subDeployers: Map<string, ReadonlyArray<Address>>
+}
+
+/** Grants an operation of a deployer to an account, or revokes it. */
+export const setSubDeployer = (
+  granted: OutcomeDeployer["subDeployers"],
+  operation: string,
+  user: Address,
+  isAllowed: boolean
+): void => {
+  const others = (granted.get(operation) ?? []).filter((each) => each !== lowerCase(user))
+  granted.set(operation, isAllowed ? [...others, lowerCase(user)] : others)
+}
+
 /** The complete state of trading. */
 export class TradingState {
   /** The time up to which the venue has been simulated. */
@@ -531,8 +551,10 @@ export class TradingState {
   readonly perpDexes = new Map<string, DeployedDex>()
   /** The outcomes that accounts have deployed, by number. */
   readonly deployedOutcomes = new Map<number, DeployedOutcome>()
+  /** The questions that accounts have deployed, by number. */
+  readonly deployedQuestions = new Map<number, DeployedQuestion>()
   /** The accounts that can or could deploy outcomes, by the name of their venue. */
-  readonly outcomeDeployers = new Map<string, { readonly user: Address; readonly since: number; isActive: boolean }>()
+  readonly outcomeDeployers = new Map<string, OutcomeDeployer>()
 
   constructor(now: number) {
     this.now = now

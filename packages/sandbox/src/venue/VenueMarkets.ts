@@ -20,8 +20,8 @@ const listedIn = ({ markets, now }: Listing): ReadonlyArray<Assets.CandleMarket>
 
 const isTraded = ({ delistedAt }: Assets.CandleMarket): boolean => delistedAt === undefined
 
-/** Returns the perpetuals of a dex, in the order of their asset IDs. */
-const universe = (listing: Listing, dex: string): ReadonlyArray<Assets.CandleMarket> =>
+/** Returns the perpetuals of a dex, also delisted ones, in the order of their asset IDs. */
+export const universe = (listing: Listing, dex: string): ReadonlyArray<Assets.CandleMarket> =>
   listedIn(listing).filter(({ coin }) => Assets.coinDex(coin) === dex)
 
 const perpetuals = (listing: Listing, dex: string): ReadonlyArray<Assets.CandleMarket> =>

@@ -244,8 +244,9 @@ export const unknownTemplate = (id: string): string => `Error deploying outcome:
 export const templateValues = "Error deploying outcome: the values do not fit the template"
 export const tooManyOutcomes = "Error deploying outcome: too many outcomes"
 export const invalidSettlement = "Error deploying outcome: invalid settlement"
-export const unplayedDeployment = (operation: string): string =>
-  `Error deploying outcome: the sandbox does not support ${operation}`
+export const namedOutcomes = "Error deploying outcome: a question has 1 to 100 named outcomes"
+export const sameOutcome = "Error deploying outcome: the question has this outcome already"
+export const unknownGrant = "Error deploying outcome: unknown operation of a sub-deployer"
 // The texts of the refusals of deployers of dexes are Trigate's own, because the venue's texts are not known.
 export const dexName = "Error deploying perp: invalid dex name"
 export const oneDex = "Error deploying perp: the account has deployed another dex"
