@@ -37,39 +37,3 @@ export * as StoreServer from "./StoreServer.ts"
 
 /** A simulated venue: the sandbox's venue as a node of a network, with a record of every action that arrives. */
 export * as Venue from "./Venue.ts"
-
-/** Simulated stores that replicas share. */
-export * as Access from "./stores/Access.ts"
-
-/**
- * The log of account events that replicas share, in a simulated Redis or Postgres: what the scripts of `EventStoreRedis`
- * and the statements of `EventStoreSql` do, in TypeScript.
- */
-export * as EventLogs from "./stores/EventLogs.ts"
-
-/** The documents of guards that replicas share, in a simulated Redis. */
-export * as GuardDocuments from "./stores/GuardDocuments.ts"
-
-/**
- * The action log that replicas share, in a simulated Postgres: what the statements of `ActionLogSql` do, in TypeScript.
- * The conditions and the policy are those of production.
- */
-export * as PostgresActionLog from "./stores/PostgresActionLog.ts"
-
-/**
- * The action log that replicas share, in a simulated Redis: what the scripts of `ActionLogRedis` do, in TypeScript. The
- * conditions and the policy are those of production; bodies stay in the memory of each process.
- */
-export * as RedisActionLog from "./stores/RedisActionLog.ts"
-
-/**
- * The responses and the account versions that replicas share, in a simulated Redis: what the commands of `ResponseCache`
- * and the scripts of `AccountVersions` do, in TypeScript.
- */
-export * as RedisCache from "./stores/RedisCache.ts"
-
-/** The rate limits that replicas share, in a simulated Redis: what the scripts of `RateLimiterRedis` do, in TypeScript. */
-export * as RedisRateLimits from "./stores/RedisRateLimits.ts"
-
-/** The use of the stream limits that replicas report, in a simulated Redis or Postgres. */
-export * as StreamUse from "./stores/StreamUse.ts"

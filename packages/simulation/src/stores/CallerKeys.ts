@@ -73,7 +73,7 @@ export const makeBackend = ({ current }: Store, access: Access.Access): KeyStore
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
  * import * as CallerKeys from "@trigate/simulation/unstable/stores/CallerKeys"
  * import { KeyStore } from "@trigate/callers"
  * import { Console, Effect, Layer } from "effect"

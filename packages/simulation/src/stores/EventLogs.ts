@@ -211,8 +211,8 @@ export const makeStatements = ({ current }: Store, access: Access.Access): Event
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as EventLogs from "@trigate/simulation/stores/EventLogs"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as EventLogs from "@trigate/simulation/unstable/stores/EventLogs"
  * import { AccountEvents } from "@trigate/trading"
  * import { Console, Effect } from "effect"
  *

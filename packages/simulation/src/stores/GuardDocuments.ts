@@ -19,8 +19,8 @@ export const make = (): Store => Access.makeDisk((): State => new Map())
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as GuardDocuments from "@trigate/simulation/stores/GuardDocuments"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as GuardDocuments from "@trigate/simulation/unstable/stores/GuardDocuments"
  * import { GuardStore } from "@trigate/trading"
  * import { Console, Effect } from "effect"
  *

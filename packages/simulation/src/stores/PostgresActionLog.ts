@@ -225,8 +225,8 @@ export const makeStatements = ({ current }: Store, access: Access.Access): Actio
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as PostgresActionLog from "@trigate/simulation/stores/PostgresActionLog"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
  * import { ActionLog } from "@trigate/trading"
  * import { Console, Effect } from "effect"
  *

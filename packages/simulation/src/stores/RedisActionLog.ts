@@ -215,8 +215,8 @@ export const makeEntries = ({ current }: Store, access: Access.Access): ActionLo
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as RedisActionLog from "@trigate/simulation/stores/RedisActionLog"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
  * import { ActionLog } from "@trigate/trading"
  * import { Console, Effect } from "effect"
  *

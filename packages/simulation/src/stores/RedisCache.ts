@@ -106,8 +106,8 @@ export const layerVersions = (
  * @example
  * ```ts
  * import { Encoding } from "@trigate/domain"
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as RedisCache from "@trigate/simulation/stores/RedisCache"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
  * import { AccountVersions } from "@trigate/upstream"
  * import { Console, Effect } from "effect"
  *

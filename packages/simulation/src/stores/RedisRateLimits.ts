@@ -319,8 +319,8 @@ const makeCounters =
  * @example
  * ```ts
  * import * as Encoding from "@trigate/domain/encoding/Encoding"
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as RedisRateLimits from "@trigate/simulation/stores/RedisRateLimits"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
  * import { RateLimiter } from "@trigate/upstream"
  * import { Console, Effect } from "effect"
  *

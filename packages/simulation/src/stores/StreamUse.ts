@@ -46,8 +46,8 @@ export const makeReports = (
  * @category layers
  * @example
  * ```ts
- * import * as Access from "@trigate/simulation/stores/Access"
- * import * as StreamUse from "@trigate/simulation/stores/StreamUse"
+ * import * as Access from "@trigate/simulation/unstable/stores/Access"
+ * import * as StreamUse from "@trigate/simulation/unstable/stores/StreamUse"
  * import { ReplicaUse } from "@trigate/upstream"
  * import { Console, Effect } from "effect"
  *
