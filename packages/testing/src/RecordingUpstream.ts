@@ -10,7 +10,7 @@ export interface Seen {
   readonly bytes: Uint8Array
 }
 
-export interface Answered {
+export interface StatusReply {
   readonly status?: number
   /** Content type. Default: JSON. `null` omits the header. */
   readonly type?: string | null
@@ -22,7 +22,7 @@ export interface Answered {
  * How the server handles a request: with a response, by destroying the socket after the request was read, or without a
  * response.
  */
-export type Reply = Answered | "hang-up" | "silence"
+export type Reply = StatusReply | "hang-up" | "silence"
 
 export interface RecordingUpstream {
   readonly url: string
@@ -103,11 +103,11 @@ export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${1 + refusing++ 
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
 
 /** Responds to every JSON-RPC call with the call's ID and a raw result. */
-export const rpcReply = (result: string) => (request: Seen): Answered => ({
+export const rpcReply = (result: string) => (request: Seen): StatusReply => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
 })
 
 /** Responds to every JSON-RPC call with the call's ID and a raw error object. */
-export const rpcFailure = (error: string) => (request: Seen): Answered => ({
+export const rpcFailure = (error: string) => (request: Seen): StatusReply => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
 })

@@ -105,7 +105,9 @@ describe("a repair", () => {
       Effect.gen(function*() {
         const body = { action: sent, nonce, signature: yield* signature(digestOf(sent)) }
         const { corrected, diagnosis, warnings } = yield* inspect(body)
-        assert.deepStrictEqual(diagnosis.mistakes.map(({ mistake, path }) => `${mistake} ${path.join(".")}`), [...mistakes])
+        assert.deepStrictEqual(diagnosis.mistakes.map(({ mistake, path }) => `${mistake} ${path.join(".")}`), [
+          ...mistakes
+        ])
         assert.notInclude([diagnosis.detail, ...warnings].join(), "not known")
         assert.isTrue(corrected?.verified)
         assert.deepInclude(JSON.parse(corrected?.body ?? ""), { action: right })
