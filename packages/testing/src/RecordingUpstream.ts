@@ -95,9 +95,9 @@ let refusing = 0
 
 /**
  * A base URL on whose port no server listens, another one each time. The system never assigns the port: a server of
- * another test would receive the requests.
+ * another test would receive the requests. Port 1 is left out, because `fetch` refuses it without connecting.
  */
-export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${1 + refusing++ % 6}`)
+export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${2 + refusing++ % 5}`)
 
 /** Returns the raw text of a JSON-RPC request's ID. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
