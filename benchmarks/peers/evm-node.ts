@@ -49,7 +49,7 @@ export const respond = (text: string, micros: () => string): object => {
   const { id, method, params = [] } = call
   const isNewest = method === "eth_getBlockByNumber" && params[0] === "latest"
   if (isNewest) asked += 1
-  return { jsonrpc: "2.0", id, ...(isNewest ? { result: newest(micros) } : chain.answer(method, params)) }
+  return { jsonrpc: "2.0", id, ...(isNewest ? { result: newest(micros) } : chain.call(method, params)) }
 }
 
 /** Answers a message of a socket. Returns whether it is a call. */

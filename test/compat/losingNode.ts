@@ -32,6 +32,6 @@ export const gatewayLosingAnswer = Effect.gen(function*() {
   const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: behind.url })
   /** The params of the transactions that the node was sent. */
   const transactions = () =>
-    behind.asked.flatMap(({ body }) => body.includes("eth_sendRawTransaction") ? [value(body, "params", 0)] : [])
+    behind.requests.flatMap(({ body }) => body.includes("eth_sendRawTransaction") ? [value(body, "params", 0)] : [])
   return { url: `${url}/l2`, transactions }
 })

@@ -38,7 +38,7 @@ describe("a transaction whose connection breaks, straight at a node", () => {
   const sendings = Effect.fnUntraced(function*(send: (url: string) => Promise<unknown>) {
     const node = yield* faultyUpstream((socket) => socket.resetAndDestroy())
     yield* rejection(() => send(node.url))
-    return node.asked.filter(({ body }) => body.includes("eth_sendRawTransaction")).length
+    return node.requests.filter(({ body }) => body.includes("eth_sendRawTransaction")).length
   })
 
   it.live("is sent four times by a bare request of viem's, and once by ethers", () =>

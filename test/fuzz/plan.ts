@@ -1,5 +1,5 @@
 /** Upstreams that misbehave as a seed says: three of the four; the layer 2 answers as it should. */
-import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
+import type { FaultyUpstream, Reaction, ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { hangUp, reset, say, sayHalf, sayHead, silence, write } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ export const answerTo = ({ id, method }: typeof Call.Type) => ({
 })
 
 /** A sound answer to whatever was asked. */
-const sound = ({ body, path }: Asked): string => {
+const sound = ({ body, path }: ReceivedRequest): string => {
   if (path.includes("/api/v2")) {
     return JSON.stringify({
       ok: true,
@@ -106,6 +106,9 @@ export const upstreams = Effect.fnUntraced(function*(seed: number) {
     environment,
     /** How many requests have come; those that were counted are forgotten. */
     takeCount: (): number =>
-      started.reduce((count, upstream) => count + upstream.asked.splice(0).length + upstream.probes.splice(0).length, 0)
+      started.reduce(
+        (count, upstream) => count + upstream.requests.splice(0).length + upstream.probes.splice(0).length,
+        0
+      )
   }
 })

@@ -1,5 +1,5 @@
 /** Upstreams whose answer follows from the request, from how often it came at that moment, and from a clock that the fuzzer moves. */
-import type { Asked } from "@trigate/testing/FaultyUpstream"
+import type { ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import type { Said } from "@trigate/testing/Reactions"
 import { say, silence } from "@trigate/testing/Reactions"
@@ -132,7 +132,7 @@ const rpc = (kind: Kind, call: Parameters<typeof answerTo>[0], number: number, n
   return result === undefined ? JSON.stringify(answerTo(call)) : `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 }
 
-const sound = (kind: Kind, { body, path }: Asked, number: number, now: number): Said => {
+const sound = (kind: Kind, { body, path }: ReceivedRequest, number: number, now: number): Said => {
   if (path.endsWith("/exchange")) {
     return pick(number % 3 === 0 ? actionBodies : actionBodies.slice(0, 3), number) ?? good
   }
@@ -173,7 +173,7 @@ export const script = Effect.fnUntraced(function*(seed: number, clock: () => num
   for (const [at, kind] of (["api", "node", "tokens", "layer2"] satisfies ReadonlyArray<Kind>).entries()) {
     const seen = new Map<number, number>()
     const upstream = yield* faultyUpstream((socket, asked) => {
-      upstream.asked.length = 0
+      upstream.requests.length = 0
       upstream.probes.length = 0
       received[kind].push(Buffer.from(asked.bytes).toString("latin1"))
       // calls that are under way together are numbered in any order, and all answers of a moment are alike

@@ -167,7 +167,7 @@ export const make = (accounts: ReadonlyArray<Account>, steps: (count: number) =>
       const answer = isNew
         ? `{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":${used.size}}}]}}}`
         : `{"status":"err","response":"Invalid nonce: duplicate nonce 1"}`
-      processed.push({ body: sent, at: now(), answer })
+      processed.push({ body: sent, at: now(), response: answer })
       log("venue", sent.slice(0, 120))
       return { status: 200, headers: { "content-type": "application/json" }, body: new TextEncoder().encode(answer) }
     })

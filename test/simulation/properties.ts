@@ -5,7 +5,7 @@ import type { Attempt, Subscriber } from "./bots.ts"
 export interface Processed {
   readonly body: string
   readonly at: number
-  readonly answer: string
+  readonly response: string
 }
 
 /** The signed content of a body: everything but the signature. */
@@ -136,7 +136,7 @@ export const checkOutcomes = (
   recorded.flatMap(({ nonce, signer, state }) => {
     const own = attempts.filter((attempt) => attempt.signer === signer && String(attempt.nonce) === nonce)
     const bodies = new Set(own.map(({ body }) => body))
-    const isPlaced = processed.some(({ answer, body }) => bodies.has(body) && /"(?:resting|filled)"/u.test(answer))
+    const isPlaced = processed.some(({ response, body }) => bodies.has(body) && /"(?:resting|filled)"/u.test(response))
     const named = `${signer}:${nonce}`
     switch (state) {
       case "accepted":

@@ -65,7 +65,7 @@ describe("main.ts", () => {
           child.on("exit", (code) => resume(Effect.die(new Error(`The server ended with ${code}`))))
         })
       )
-      assert.deepStrictEqual([Object.keys(polled.answered), polled.unanswered], [["200"], 0])
+      assert.deepStrictEqual([Object.keys(polled.byStatus), polled.unanswered], [["200"], 0])
       // it was polled before it listened
       assert.isAbove(polled.refused, 0)
       const price = yield* HttpClient.get(`http://127.0.0.1:${port}/price/@107`)

@@ -105,7 +105,7 @@ const RpcError = Schema.Struct({
   data: Schema.optionalKey(Schema.Unknown)
 }).annotate({ identifier: "RpcError" })
 
-const RpcAnswer = Schema.Struct({
+const RpcResponse = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: RpcId,
   result: Schema.optionalKey(Schema.Unknown),
@@ -125,7 +125,7 @@ export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUna
 export const evmParts = {
   disableCodecs: true,
   payload: orBatch(callsSchema(evmMethods)).annotate({ examples: Examples.evmCalls }),
-  success: orBatch(RpcAnswer),
+  success: orBatch(RpcResponse),
   error: rpcErrors
 } as const
 
@@ -136,7 +136,7 @@ export const evmParts = {
 export const layer2Parts = {
   disableCodecs: true,
   payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
-  success: orBatch(RpcAnswer),
+  success: orBatch(RpcResponse),
   error: rpcErrors
 } as const
 

@@ -30,7 +30,7 @@ export const TokenRpcCall = Schema.Struct({
  * The token chain's response envelope. A success has `ok: true` and `result`. A failure has `ok: false`, the message
  * `error`, and the number `code`.
  */
-export const TokenRpcAnswer = Schema.Struct({
+export const TokenRpcResponse = Schema.Struct({
   ok: Schema.Boolean,
   result: Schema.optionalKey(Schema.Unknown),
   error: Schema.optionalKey(Schema.String),
@@ -66,7 +66,7 @@ const tokenDataParts = {
 const tokenRpcParts = {
   disableCodecs: true,
   payload: TokenRpcCall,
-  success: TokenRpcAnswer,
+  success: TokenRpcResponse,
   error: rpcErrors
 } as const
 

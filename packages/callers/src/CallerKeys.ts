@@ -124,7 +124,7 @@ const makeStored = Effect.fnUntraced(function*(options: Options) {
   const store = yield* Key.KeyStore
   const hasher = yield* Key.Hasher
   const deadline = options.deadline ?? "2 seconds"
-  const asked = yield* Queue.sliding<void>(1)
+  const wakeups = yield* Queue.sliding<void>(1)
   let known: ReadonlyMap<string, Known> = new Map()
   let version: string | undefined
   let reading = Deferred.makeUnsafe<void>()
@@ -150,7 +150,7 @@ const makeStored = Effect.fnUntraced(function*(options: Options) {
   })
   const readAgain = Effect.ignore(outage.observe(read))
   const round = Effect.gen(function*() {
-    yield* Effect.timeoutOption(Queue.take(asked), options.interval ?? "1 second")
+    yield* Effect.timeoutOption(Queue.take(wakeups), options.interval ?? "1 second")
     const begun = reading
     reading = Deferred.makeUnsafe()
     yield* readAgain
@@ -159,7 +159,7 @@ const makeStored = Effect.fnUntraced(function*(options: Options) {
   })
   // waits for a read of the store that starts after this point
   const nextReading = Effect.suspend(() => {
-    Queue.offerUnsafe(asked, undefined)
+    Queue.offerUnsafe(wakeups, undefined)
     return Deferred.await(reading)
   })
 

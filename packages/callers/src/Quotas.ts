@@ -202,7 +202,7 @@ export const givenUpAfter = 120_000
  *
  * Times are in milliseconds, as in {@link Rate}.
  */
-export interface Asked {
+export interface CountRequest {
   readonly caller: string
   /** Unique name of the request. Ends with `*` and the number of calls in the request. */
   readonly request: string
@@ -218,11 +218,11 @@ export interface Asked {
  * The result of counting, and a time in milliseconds. After `counted`, the time until the caller's next request is
  * allowed. After a refusal (`requests` or `concurrent`), the time to wait before a retry.
  */
-export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
+export type CountResult = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 
 /** The counters that processes share. Each operation is atomic. */
 export interface Counters<E> {
-  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, E>
+  readonly count: (request: CountRequest) => Effect.Effect<CountResult, E>
   /** Marks a request as ended. */
   readonly end: (caller: string, request: string) => Effect.Effect<unknown, E>
 }

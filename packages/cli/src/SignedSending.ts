@@ -133,8 +133,8 @@ const confirm = Effect.gen(function*() {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stdinIsTerminal)) return
   yield* Console.error("Send it? [y/N]")
-  const answer = yield* Terminal.Terminal.use(({ readLine }) => readLine)
-  if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* new Declined()
+  const reply = yield* Terminal.Terminal.use(({ readLine }) => readLine)
+  if (!/^y(?:es)?$/iu.test(reply.trim())) return yield* new Declined()
 }).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
 const decodeOrders = Schema.decodeUnknownOption(Schema.Struct({

@@ -36,10 +36,10 @@ const toFailure = <E>(read: (response: UpstreamResponse) => Option.Option<E>, re
 
 const page = Effect.fnUntraced(function*(after: string | undefined) {
   const query = after === undefined ? "" : `?after=${encodeURIComponent(after)}`
-  const answer = yield* sendRequest(({ own }) => own.get(`${Paths.candles}${query}`))
-  return yield* answer.status === 200
-    ? readSeries(answer.upstream, answer.json)
-    : Effect.fail(toFailure(readProblem, answer))
+  const response = yield* sendRequest(({ own }) => own.get(`${Paths.candles}${query}`))
+  return yield* response.status === 200
+    ? readSeries(response.upstream, response.json)
+    : Effect.fail(toFailure(readProblem, response))
 }, Effect.mapError(wrapReason))
 
 /**

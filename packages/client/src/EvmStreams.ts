@@ -108,10 +108,10 @@ const connect = Effect.fnUntraced(
     const socket: RpcSocket = {
       send: Effect.fnUntraced(function*(call) {
         const id = ++ids
-        const answer = Deferred.makeUnsafe<EvmProtocol.RpcResponse, SocketFailure>()
-        calls.set(id, answer)
+        const response = Deferred.makeUnsafe<EvmProtocol.RpcResponse, SocketFailure>()
+        calls.set(id, response)
         yield* write(EvmProtocol.body(id, call))
-        return yield* Deferred.await(answer)
+        return yield* Deferred.await(response)
       }),
       notifications: Stream.fromQueue(notifications)
     }

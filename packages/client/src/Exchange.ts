@@ -176,9 +176,9 @@ export const outcome: (
   options?: { readonly wait?: Duration.Input }
 ) => Effect.Effect<ActionRecord, CallFailure | ActionNotFound, Connection> = Effect.fn("GatewayClient.outcome")(
   function*(reference, { wait = 0 } = {}) {
-    const answer = yield* sendRequest(({ own }) => own.get(actionPath(reference, wait)))
-    if (answer.status === 200) return yield* readRecord(answer.upstream, answer.json)
-    return yield* Option.getOrElse(outcomeProblem(answer), () => Operation.servedResponseFailure(answer))
+    const response = yield* sendRequest(({ own }) => own.get(actionPath(reference, wait)))
+    if (response.status === 200) return yield* readRecord(response.upstream, response.json)
+    return yield* Option.getOrElse(outcomeProblem(response), () => Operation.servedResponseFailure(response))
   },
   Effect.mapError(wrapReason)
 )

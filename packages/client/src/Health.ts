@@ -48,7 +48,7 @@ export const ready = readOwn("ready", () => Paths.ready, Readiness)
  */
 export const metrics: () => Effect.Effect<string, CallFailure, Connection> = Effect.fn("GatewayClient.metrics")(
   function*() {
-    const answer = yield* sendRequest(({ own }) => own.get(Paths.metrics))
-    return answer.status === 200 ? answer.text : yield* wrapReason(Protocol.servedResponseFailure(answer))
+    const response = yield* sendRequest(({ own }) => own.get(Paths.metrics))
+    return response.status === 200 ? response.text : yield* wrapReason(Protocol.servedResponseFailure(response))
   }
 )

@@ -82,7 +82,7 @@ const readRaw = Protocol.makeReader(served({ ...passthroughQuery, failures: [Unk
  * import { Connection, Info } from "@trigate/client"
  * import { Console, Effect } from "effect"
  *
- * const program = Effect.flatMap(Info.raw({ type: "exchangeStatus" }), (answer) => Console.log(typeof answer))
+ * const program = Effect.flatMap(Info.raw({ type: "exchangeStatus" }), (response) => Console.log(typeof response))
  *
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```

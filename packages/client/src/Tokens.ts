@@ -69,8 +69,8 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
     const json = Json.write(params)
     const request = yield* check(json)
     const body = JsonRpc.requestText(1, operation.name, json.text)
-    const answer = yield* sendRequest(({ chains }) => chains.post(Paths.tokenRpc, body))
-    return yield* read(request, nodeLabels.tokens, yield* TokenProtocol.readResponse(answer))
+    const response = yield* sendRequest(({ chains }) => chains.post(Paths.tokenRpc, body))
+    return yield* read(request, nodeLabels.tokens, yield* TokenProtocol.readResponse(response))
   }, Effect.mapError(wrapReason))
 }
 
@@ -186,7 +186,7 @@ export const detectAddress: (
  * const address = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
  * const program = Effect.flatMap(
  *   Tokens.call(runGetMethod, { address, method: "seqno", stack: [] }),
- *   (answer) => Console.log(typeof answer)
+ *   (response) => Console.log(typeof response)
  * )
  *
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))

@@ -66,7 +66,7 @@ const respond = (url: string, body: string): Response => {
     )
 }
 
-const block = new EvmChain("page", { blocks: 3 }).answer("eth_getBlockByNumber", ["latest", false])
+const block = new EvmChain("page", { blocks: 3 }).call("eth_getBlockByNumber", ["latest", false])
 
 /** A WebSocket whose gateway reports one head to each subscription. */
 class PageSocket extends EventTarget {

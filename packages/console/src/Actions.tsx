@@ -83,14 +83,14 @@ const row = (
 
 /** The console's panel of signed actions with unknown outcome. */
 export const Actions = () => {
-  const [last, ask] = usePolled(Admin.actions)
+  const [last, refresh] = usePolled(Admin.actions)
   const [dialog, confirm] = Words.useConfirmation()
   const told = useSignal<string | undefined>(undefined)
   const resolve = async (id: string): Promise<void> => {
     told.value = "Querying the venue …"
     const outcome = await Gateway.run(Admin.resolve(id))
     told.value = "failure" in outcome ? outcome.failure : describeResolution(outcome.value)
-    await ask()
+    await refresh()
   }
   const forget = async (id: string): Promise<void> => {
     const outcome = await Gateway.run(Admin.forget(id))
@@ -99,7 +99,7 @@ export const Actions = () => {
       : outcome.value
       ? "Action forgotten; its nonce stays used."
       : "The log no longer contains this action."
-    await ask()
+    await refresh()
   }
   const log = readiness.value?.actionLog
   return (

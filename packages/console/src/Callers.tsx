@@ -215,7 +215,7 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
 
 /** The console's panel of callers' keys. */
 export const Callers = () => {
-  const [last, ask] = usePolled(Admin.keys)
+  const [last, refresh] = usePolled(Admin.keys)
   const [dialog, confirm] = Table.useConfirmation()
   const issued = useSignal<IssuedKey | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
@@ -223,7 +223,7 @@ export const Callers = () => {
     const outcome = await Gateway.run(call)
     failure.value = "failure" in outcome ? outcome.failure : undefined
     if ("value" in outcome) issued.value = outcome.value
-    await ask()
+    await refresh()
   }
   const all = Gateway.place.value.params["all"] === "yes"
   if (last === undefined) return <p class="muted">Reading …</p>

@@ -498,7 +498,7 @@ const Limits = ({ status: { accounts, policies, refusals } }: { readonly status:
 
 /** The console's panel of the guard. Trading can be halted also if the guard's status cannot be read. */
 export const Guard = () => {
-  const [last, ask] = usePolled(Admin.guard)
+  const [last, refresh] = usePolled(Admin.guard)
   const [dialog, confirm] = Table.useConfirmation()
   const told = useSignal<string | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
@@ -506,7 +506,7 @@ export const Guard = () => {
     const outcome = await Gateway.run(call)
     failure.value = "failure" in outcome ? outcome.failure : undefined
     told.value = "failure" in outcome ? undefined : done
-    await ask()
+    await refresh()
   }
   const halt = (target: Policy.HaltTarget): void =>
     confirm(halting(target, () => carryOut(Admin.haltGuard(target), `Halted: ${targetText(target)}.`)))

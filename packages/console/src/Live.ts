@@ -197,11 +197,11 @@ export const start = (): void => void whileVisible(read)
  */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>
-): readonly [last: Gateway.CallResult<A> | undefined, ask: () => Promise<void>] => {
+): readonly [last: Gateway.CallResult<A> | undefined, refresh: () => Promise<void>] => {
   const last = useSignal<Gateway.CallResult<A> | undefined>(undefined)
-  const ask = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     last.value = await Gateway.run(call())
   }
-  useEffect(() => whileVisible(ask), [])
-  return [last.value, ask]
+  useEffect(() => whileVisible(refresh), [])
+  return [last.value, refresh]
 }

@@ -169,14 +169,14 @@ const Dialog = ({ confirmation: { act, consequences, title, verb }, onEnd }: {
 
 /** Returns the open dialog, and a function that asks for a confirmation. */
 export const useConfirmation = () => {
-  const asked = useSignal<Confirmation | undefined>(undefined)
-  const dialog = asked.value === undefined
+  const opened = useSignal<Confirmation | undefined>(undefined)
+  const dialog = opened.value === undefined
     ? null
-    : <Dialog confirmation={asked.value} onEnd={() => (asked.value = undefined)} />
-  const ask = (confirmation: Confirmation): void => {
-    asked.value = confirmation
+    : <Dialog confirmation={opened.value} onEnd={() => (opened.value = undefined)} />
+  const open = (confirmation: Confirmation): void => {
+    opened.value = confirmation
   }
-  return [dialog, ask] as const
+  return [dialog, open] as const
 }
 
 /**

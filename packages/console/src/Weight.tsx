@@ -10,7 +10,7 @@ const reads = "trigate_response_cache_total"
 const weightSaved = "trigate_upstream_weight_saved_total"
 const calls = "trigate_upstream_calls_total"
 
-const answeredBy: { readonly [outcome: string]: string } = {
+const servedBy: { readonly [outcome: string]: string } = {
   coalesced: "an identical read that was in flight",
   held: "stored closed bars",
   hit: "a cached response",
@@ -28,7 +28,7 @@ const saved = () =>
     // a background refresh sends an upstream request, so it saves nothing
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({
-      outcome: answeredBy[outcome] ?? outcome,
+      outcome: servedBy[outcome] ?? outcome,
       reads: Live.growth(reads, { outcome }),
       weight: Live.growth(weightSaved, { outcome })
     }))

@@ -186,8 +186,8 @@ export interface EvmFeed {
 /** The chain to follow, and how it is followed. */
 export interface Options {
   readonly serving: EvmReads.Serving
-  readonly ask: HeadChain.AskNode
-  /** Reads blocks. By default, these reads are sent through `ask`. */
+  readonly send: HeadChain.SendRead
+  /** Reads blocks. By default, these reads are sent through `send`. */
   readonly reads?: HeadChain.NodeReads
   /** Returns the WebSocket URLs of the chain's nodes, in order of preference; empty if the nodes support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
@@ -219,13 +219,13 @@ const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
 
 /** Makes the feed of one chain. The feed ends when its scope closes. */
 export const make = Effect.fnUntraced(
-  function*({ addresses = () => [], ask, pollAtLeast = () => second, serving, ...options }: Options) {
+  function*({ addresses = () => [], send, pollAtLeast = () => second, serving, ...options }: Options) {
     const clock = yield* Clock.Clock
     const scope = yield* Scope.Scope
     const feedContext = Context.add(yield* Effect.context(), CurrentCaller, background(`feed of ${serving.chain}`))
     const fork = Effect.runForkWith(feedContext)
     const now = () => Json.monotonicTime(clock)
-    const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
+    const reads = options.reads ?? HeadChain.make(serving, serving.chain, send)
     const syncingRead =
       EvmReads.relayedReads({ eth_syncing: EvmReads.standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
     const topics = FeedTopics.makeTopics(serving.chain)
@@ -237,7 +237,7 @@ export const make = Effect.fnUntraced(
     let syncing: string | undefined
     let syncingAt = Json.longAgo
 
-    const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
+    const logs = yield* LogDelivery.make({ serving, send, reads, topics, chain: () => chain })
     const chain: HeadChain.HeadChain = HeadChain.makeChain(reads, {
       added: (header) => {
         source.found(header)
@@ -321,10 +321,10 @@ export const make = Effect.fnUntraced(
       }
       syncingAt = now()
       return Effect.map(
-        ask({ operation: syncingRead, params: Json.of("[]"), request: [], surface: "gateway" }),
-        (answer) => {
-          if (answer._tag === "Error" || answer.result.text === syncing) return
-          syncing = answer.result.text
+        send({ operation: syncingRead, params: Json.of("[]"), request: [], surface: "gateway" }),
+        (response) => {
+          if (response._tag === "Error" || response.result.text === syncing) return
+          syncing = response.result.text
           const result = syncing === "false" ? syncing : `{"syncing":true,"status":${syncing}}`
           for (const topic of topics.ofKind("syncing")) topics.emit(topic, result)
           topics.flush()
@@ -485,7 +485,7 @@ export const makeGatewayReads = Effect.fnUntraced(
     const { search } = LogSearch.make({
       serving,
       reads,
-      ask: backend.read,
+      send: backend.read,
       blocks: logBlocks,
       ...(logRequests === undefined ? {} : { bounds: { requests: logRequests } })
     })
@@ -496,15 +496,15 @@ export const makeGatewayReads = Effect.fnUntraced(
     const getBlock = EvmReads.getBlockByNumber(serving).name
     /** Reads a block for the gateway itself, such as for its block feed, and stores the block's header. */
     const readBlock: JsonRpc.EvmBackend["read"] = (call) =>
-      Effect.tap(backend.read(call), (answer) => {
-        const header = answer._tag === "Result" ? HeadChain.readHeader(answer.result.valueOrUndefined) : undefined
+      Effect.tap(backend.read(call), (response) => {
+        const header = response._tag === "Result" ? HeadChain.readHeader(response.result.valueOrUndefined) : undefined
         return header === undefined || header === "too large" ? Effect.void : Effect.sync(() => reads.remember(header))
       })
     const read: JsonRpc.EvmBackend["read"] = (call) => {
       if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)
       return (own.get(call.operation.name) ?? backend.read)(call)
     }
-    const { subscribe } = yield* make({ serving, ask: read, reads, addresses: () => sockets })
+    const { subscribe } = yield* make({ serving, send: read, reads, addresses: () => sockets })
     const gateway: JsonRpc.StreamingBackend = { once: backend.once, read, subscribe }
     return gateway
   }

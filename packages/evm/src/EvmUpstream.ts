@@ -87,7 +87,7 @@ const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Attempte
   ...(calls.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
 })
 
-/** Makes the function that sends JSON-RPC reads; `ask` makes the attempts. */
+/** Makes the function that sends JSON-RPC reads; `send` makes the attempts. */
 export const makeBatched = (send: Send, nextId: () => number): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
     send({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
@@ -114,9 +114,9 @@ export const makeBatched = (send: Send, nextId: () => number): BatchedRead => {
       } else if (outcome.value._tag === "NoBatches") {
         yield* Effect.forEach(entries, one, { concurrency: 8, discard: true })
       } else {
-        for (const [index, answer] of outcome.value.answers.entries()) {
+        for (const [index, response] of outcome.value.responses.entries()) {
           entries[index]?.completeUnsafe(
-            Result.isSuccess(answer) ? Exit.succeed(answer.success) : Exit.fail(answer.failure)
+            Result.isSuccess(response) ? Exit.succeed(response.success) : Exit.fail(response.failure)
           )
         }
       }
@@ -132,13 +132,13 @@ export const makeBatched = (send: Send, nextId: () => number): BatchedRead => {
     const found = known.get(targets)
     if (found !== undefined) return found
     const made = RequestResolver.make<RpcRead>((entries) => {
-      const asked = Effect.forEach(
+      const attempts = Effect.forEach(
         Arr.chunksOf(entries, longest),
         ([first, ...others]) => others.length === 0 ? one(first) : all([first, ...others], targets),
         { concurrency: 4, discard: true }
       )
       // a resolver is not interrupted when its callers disconnect
-      return Effect.flatMap(Effect.forkIn(asked, current.scope, { startImmediately: true }), Fiber.join)
+      return Effect.flatMap(Effect.forkIn(attempts, current.scope, { startImmediately: true }), Fiber.join)
     })
     known.set(targets, made)
     return made
@@ -165,7 +165,7 @@ export interface EvmOptions {
     read: BatchedRead
   ) => (
     call: EvmProtocol.CheckedRead,
-    answer: EvmProtocol.RpcResponse
+    response: EvmProtocol.RpcResponse
   ) => Effect.Effect<Operation.CachePolicy | undefined> | undefined
 }
 

@@ -28,7 +28,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import type { AskNode, Header, NodeReads } from "./Heads.ts"
+import type { Header, NodeReads, SendRead } from "./Heads.ts"
 import { type LogSearch, mayHave, servedBlocks } from "./LogSearch.ts"
 
 /** A subscription that callers share. */
@@ -571,7 +571,7 @@ export interface Options {
 }
 
 /** The handlers of the filter methods, by method. */
-export type Filters = { readonly [Name in keyof typeof EvmReads.filterMethods]: AskNode }
+export type Filters = { readonly [Name in keyof typeof EvmReads.filterMethods]: SendRead }
 
 /** Maximum number of blocks in a reorg that filters detect. */
 const depth = 64
@@ -617,12 +617,12 @@ const Params = Schema.fromJsonString(Schema.Tuple([EvmResources.RangeFilter]))
 const decodeFilter = Schema.decodeUnknownOption(Params)
 const encodeFilter = Schema.encodeEffect(Params)
 
-/** The failure that ends a call of a filter method early; `answer` is the response to the call. */
-class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcResponse }> {}
+/** The failure that ends a call of a filter method early; `response` is the response to the call. */
+class Ended extends Data.TaggedError("Ended")<{ readonly response: RpcResponse }> {}
 
 // geth's message. Client libraries recognize it, and create the filter again
-const notFound = new Ended({ answer: JsonRpc.error(-32000, "filter not found") })
-const noHead = new Ended({ answer: JsonRpc.error(-32000, "header not found") })
+const notFound = new Ended({ response: JsonRpc.error(-32000, "filter not found") })
+const noHead = new Ended({ response: JsonRpc.error(-32000, "header not found") })
 
 /** Marks a log as removed. */
 export const removedLog = (text: string): string => {
@@ -712,7 +712,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
         retryAfter: Duration.toSeconds(idle),
         detail: `This caller already has ${most} filters: uninstall some, or wait until they expire`
       })
-    }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
+    }, Effect.catchTag("Ended", ({ response }) => Effect.succeed(response)))
 
   /** Finds the block at which the node's chain branches off from the client's blocks. */
   const fork = Effect.fnUntraced(function*(filter: Filter, head: Header) {
@@ -749,16 +749,16 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
           params: Json.write([{ ...given, fromBlock: encodeQuantity(BigInt(from)), toBlock: encodeQuantity(to) }])
         })
     let to: Header | undefined = head
-    let answer = yield* find(head.number)
-    const served = servedBlocks(answer)
+    let response = yield* find(head.number)
+    const served = servedBlocks(response)
     if (served !== undefined) {
       // later polls return the logs of the remaining blocks
       to = yield* reads.header(BigInt(from + served - 1))
       if (to === undefined) return yield* noHead
-      answer = yield* find(to.number)
+      response = yield* find(to.number)
     }
-    if (answer._tag === "Error") return yield* new Ended({ answer })
-    const found = Json.elements(answer.result.text) ?? []
+    if (response._tag === "Error") return yield* new Ended({ response })
+    const found = Json.elements(response.result.text) ?? []
     const number = Number(to.number)
     const blocks = [...known, ...byBlock(found)].filter((each) => each.number > number - depth)
     const next = { number, hash: to.hash, ...retain(filter.since, blocks) }
@@ -823,7 +823,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   })
 
   const ended = (self: Effect.Effect<RpcResponse, CommonFailure | Ended>): Effect.Effect<RpcResponse, CommonFailure> =>
-    Effect.catchTag(self, "Ended", ({ answer }) => Effect.succeed(answer))
+    Effect.catchTag(self, "Ended", ({ response }) => Effect.succeed(response))
 
   return {
     eth_newFilter: install("logs"),

@@ -24,7 +24,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 
 /** Sends a call to a node under the gateway's read policies. */
-export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcResponse, CommonFailure>
+export type SendRead = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcResponse, CommonFailure>
 
 /** A block number or tag. */
 export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"
@@ -101,9 +101,9 @@ export interface NodeReads {
 const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */
-export const make = (serving: EvmReads.Serving, label: string, ask: AskNode): NodeReads => {
-  const askOwn = (call: Omit<JsonRpc.CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
-  const block = JsonRpc.makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
+export const make = (serving: EvmReads.Serving, label: string, send: SendRead): NodeReads => {
+  const sendOwn = (call: Omit<JsonRpc.CheckedRead, "surface">) => send({ ...call, surface: "gateway" })
+  const block = JsonRpc.makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, sendOwn)
   const headers = new Map<string, Header>()
   const remember = (header: Header): void => {
     headers.set(header.hash, header)
@@ -121,7 +121,7 @@ export const make = (serving: EvmReads.Serving, label: string, ask: AskNode): No
       }),
     known: (hash) => headers.get(hash),
     remember,
-    chainId: JsonRpc.makeRead(EvmReads.chainId(serving))(label, askOwn)(),
+    chainId: JsonRpc.makeRead(EvmReads.chainId(serving))(label, sendOwn)(),
     pending: Effect.map(block({ block: "pending" }), (value) => {
       const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
       return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []
@@ -392,17 +392,17 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   let link: Link.Link | undefined
   let heads: string | undefined
   let pendings: string | undefined
-  let isPendingAsked = false
+  let isPendingRequested = false
 
   const request = (id: number, method: string, params: string) => link?.send(JsonRpc.requestText(id, method, params))
 
   const followPending = (): void => {
-    if (wantsPending() && !isPendingAsked) {
-      isPendingAsked = true
+    if (wantsPending() && !isPendingRequested) {
+      isPendingRequested = true
       request(pendingRequest, "eth_subscribe", `["newPendingTransactions"]`)
     } else if (!wantsPending() && pendings !== undefined) {
       request(endRequest, "eth_unsubscribe", JSON.stringify([pendings]))
-      isPendingAsked = false
+      isPendingRequested = false
       pendings = undefined
     }
   }
@@ -410,7 +410,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const onUp = (): void => {
     heads = undefined
     pendings = undefined
-    isPendingAsked = true
+    isPendingRequested = true
     request(chainRequest, "eth_chainId", "[]")
   }
 
@@ -424,7 +424,7 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
       return link?.drop("wrong chain")
     }
     request(headsRequest, "eth_subscribe", `["newHeads"]`)
-    isPendingAsked = false
+    isPendingRequested = false
     followPending()
   }
 

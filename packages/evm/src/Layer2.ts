@@ -8,8 +8,8 @@ import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import { layer2Operations, sendRawTransaction, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
-import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
-import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryAnswers"
+import * as MemoryResponses from "@trigate/domain/unstable/operations/MemoryResponses"
+import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryResponses"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -209,7 +209,7 @@ export type Stage = "pending" | "preconfirmed" | "mined"
  */
 export class Layer2State extends Context.Service<
   Layer2State,
-  MemoryAnswers.SentItems & {
+  MemoryResponses.SentItems & {
     /**
      * Sets the receipt and the stage of a transaction, and replaces the earlier receipt and stage. Default stage:
      * `mined`.
@@ -241,7 +241,7 @@ const atStage = (receipt: Receipt, stage: Stage): Receipt | null => {
 const hashKey = (hash: Hash): string => hash.toLowerCase()
 
 const makeMemory = Effect.gen(function*() {
-  const { respond, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
+  const { respond, backend, sent } = yield* MemoryResponses.makeEvm(serving)
   const receipts = yield* Ref.make<ReadonlyMap<string, Receipt | null>>(new Map())
   const state = Layer2State.of({
     ...sent,

@@ -32,7 +32,7 @@ import * as EvmUpstream from "./EvmUpstream.ts"
 import { Layer2, make as makeService } from "./Layer2.ts"
 
 /** Reads a block through the same pipeline (limits, cache, retries) as the reads of callers. */
-export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcResponse, GatewayError.CommonFailure>
+export type SendBlockRead = (call: CheckedRead) => Effect.Effect<RpcResponse, GatewayError.CommonFailure>
 
 /** Options of finality checks. */
 export interface FinalReceiptsOptions {
@@ -48,7 +48,7 @@ export interface FinalReceipts {
    * Returns how long the receipt of `hash` may be cached. Returns `undefined`, without requesting a block, if the
    * receipt cannot be final.
    */
-  readonly confirm: (hash: string, answer: RpcResponse) => Effect.Effect<CachePolicy | undefined> | undefined
+  readonly confirm: (hash: string, response: RpcResponse) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
 /**
@@ -80,36 +80,36 @@ const blockOver = makeMethod(getBlockByNumber)
 
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
-const sealedIn = (hash: string, answer: RpcResponse): Option.Option<Sealed> =>
-  answer._tag === "Error" || answer.result.text === "null" ? Option.none() : Option.filter(
-    decode(answer.result.valueOrUndefined),
+const sealedIn = (hash: string, response: RpcResponse): Option.Option<Sealed> =>
+  response._tag === "Error" || response.result.text === "null" ? Option.none() : Option.filter(
+    decode(response.result.valueOrUndefined),
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
   )
 
 /** Makes the finality checks of one layer 2. Different layer 2s need separate checks. */
-export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOptions = {}): FinalReceipts => {
+export const makeFinalReceipts = (sendBlockRead: SendBlockRead, options: FinalReceiptsOptions = {}): FinalReceipts => {
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(options.remember ?? "10 seconds")
-  const asking = SingleFlight.makeSingleFlight<bigint, never>()
+  const finalizedReads = SingleFlight.makeSingleFlight<bigint, never>()
   // the number of the highest finalized block so far, because finality never reverts
   let finalized = -1n
-  let askAgainAt = longAgo
+  let retryAt = longAgo
 
-  const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
+  const readBlock = blockOver("FinalReceipts", "layer2", (call) => sendBlockRead({ ...call, surface: "gateway" }))
   // if a block request fails, it is unknown whether the receipt is final
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 
   const send = Effect.gen(function*() {
     const found = yield* block({ block: "finalized" })
-    askAgainAt = addMillis(monotonicTime(yield* Clock.Clock), remember)
+    retryAt = addMillis(monotonicTime(yield* Clock.Clock), remember)
     if (found !== null && found.number > finalized) finalized = found.number
     return finalized
   })
 
   const finalizedFor = Effect.fnUntraced(function*(number: bigint) {
     const now = monotonicTime(yield* Clock.Clock)
-    return number <= finalized || now < askAgainAt ? finalized : yield* asking.run({ key: "finalized", send })
+    return number <= finalized || now < retryAt ? finalized : yield* finalizedReads.run({ key: "finalized", send })
   })
 
   const check = Effect.fnUntraced(function*({ blockHash, blockNumber }: Sealed) {
@@ -122,7 +122,7 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
   // is dropped as a whole, because evicting single hashes would cost more
   let newer = new Set<number>()
   let older = new Set<number>()
-  const isAskedAgain = (hash: string): boolean => {
+  const isRequestedAgain = (hash: string): boolean => {
     // 28 bits of the hash, because a small integer needs less memory than a string. If two hashes collide, the only
     // effect is two unnecessary requests
     const key = Number.parseInt(hash.slice(-7), 16)
@@ -136,9 +136,9 @@ export const makeFinalReceipts = (askBlock: AskBlock, options: FinalReceiptsOpti
   }
 
   return {
-    confirm: (hash, answer) =>
-      answer._tag === "Result" && answer.result.text !== "null" && isAskedAgain(hash)
-        ? Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
+    confirm: (hash, response) =>
+      response._tag === "Result" && response.result.text !== "null" && isRequestedAgain(hash)
+        ? Option.match(sealedIn(hash, response), { onNone: () => undefined, onSome: check })
         : undefined
   }
 }
@@ -174,10 +174,10 @@ const make = ({ addresses, evm, finality }: Addresses) => {
         (call) => Effect.flatMap(Effect.fromResult(callTargets()), (found) => read(call, found)),
         finality
       )
-      return ({ operation, request }, answer) =>
+      return ({ operation, request }, response) =>
         operation.name === getTransactionReceipt.name && Predicate.hasProperty(request, "hash") &&
           Predicate.isString(request.hash)
-          ? receipts.confirm(request.hash, answer)
+          ? receipts.confirm(request.hash, response)
           : undefined
     }
   })

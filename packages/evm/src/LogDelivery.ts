@@ -25,7 +25,7 @@ import * as LogSearch from "./LogSearch.ts"
 /** The dependencies of the log delivery. */
 export interface Options {
   readonly serving: EvmReads.Serving
-  readonly ask: HeadChain.AskNode
+  readonly send: HeadChain.SendRead
   readonly reads: Pick<HeadChain.NodeReads, "header">
   readonly topics: FeedTopics.FeedTopics
   /** Returns the chain of the blocks whose logs are delivered. */
@@ -115,7 +115,7 @@ interface Sending {
 }
 
 /** Makes the `LogDelivery` of one chain. Nothing is delivered until its `run` is started. */
-export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: Options) {
+export const make = Effect.fnUntraced(function*({ send: sendRead, chain, reads, serving, topics }: Options) {
   const clock = yield* Clock.Clock
   const getLogs = EvmReads.getLogs(serving)
   const changes = yield* Queue.sliding<void>(1)
@@ -247,13 +247,13 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
 
   const query = (filter: object) => {
     const params = Json.write([filter])
-    return ask({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
+    return sendRead({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
   }
 
   const queryTexts = Effect.fnUntraced(function*(filter: object) {
-    const answer = yield* query(filter)
-    if (answer._tag === "Error") return yield* new LogsUnread({ message: answer.message })
-    const texts = Json.elements(answer.result.text)
+    const response = yield* query(filter)
+    if (response._tag === "Error") return yield* new LogsUnread({ message: response.message })
+    const texts = Json.elements(response.result.text)
     return texts ?? (yield* new LogsUnread({ message: "The node's logs are not an array" }))
   })
 
@@ -456,7 +456,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
           fromBlock: Json.encodeQuantity(from),
           toBlock: Json.encodeQuantity(to)
         }),
-        (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
+        (response) => response._tag === "Error" ? response : Json.elements(response.result.text) ?? []
       )
     },
     /** Records logs that `readSince` returned to a subscription, so that they are also sent as removed after a reorg. */

@@ -31,7 +31,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Learned } from "./EvmUpstream.ts"
-import type { AskNode, BlockName, Header, NodeReads } from "./Heads.ts"
+import type { BlockName, Header, NodeReads, SendRead } from "./Heads.ts"
 
 /** The three bits of an address or a topic: the index of a hex digit in the bloom filter, and the bit in that digit. */
 type Bits = ReadonlyArray<{ readonly digit: number; readonly bit: number }>
@@ -242,7 +242,7 @@ export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 
 /** The dependencies and options of a log search. */
 export interface Options {
   readonly serving: EvmReads.Serving
-  readonly ask: AskNode
+  readonly send: SendRead
   readonly reads: NodeReads
   readonly bounds?: Partial<Bounds>
   /** Maximum number of blocks that the nodes serve in one request. Default: learned from their errors. */
@@ -252,7 +252,7 @@ export interface Options {
 /** Searches logs. */
 export interface LogSearch {
   /** Serves a call of `eth_getLogs`. If the range is too wide, returns the error object of `LogRangeTooWide`. */
-  readonly search: AskNode
+  readonly search: SendRead
 }
 
 /** A settled block. Its hash identifies all blocks up to it. */
@@ -266,12 +266,12 @@ interface Query extends Part {
 
 /** The error with which a node refused a query, and its reason. */
 interface Refused {
-  readonly answer: JsonRpc.RpcResponse
+  readonly response: JsonRpc.RpcResponse
   readonly refusal: EvmErrors.LogRefusal
 }
 
-/** The failure that ends a search early; `answer` is the response to the query. */
-class Ended extends Data.TaggedError("Ended")<{ readonly answer: JsonRpc.RpcResponse }> {}
+/** The failure that ends a search early; `response` is the response to the query. */
+class Ended extends Data.TaggedError("Ended")<{ readonly response: JsonRpc.RpcResponse }> {}
 
 type SearchFailure = GatewayError.CommonFailure | Ended
 
@@ -283,7 +283,7 @@ const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
   blockHash: Json.Hash
 })]))
 
-const isRefused = (answered: Json.Json | Refused): answered is Refused => "refusal" in answered
+const isRefused = (response: Json.Json | Refused): response is Refused => "refusal" in response
 
 const noLogs = Json.of("[]")
 
@@ -315,16 +315,16 @@ const tooWide = (requested: number, served: number, why: string, selections = 1)
 /**
  * Returns the maximum number of blocks of one search, if the response is an error that states it (`LogRangeTooWide`).
  */
-export const servedBlocks = (answer: JsonRpc.RpcResponse): number | undefined => {
-  if (answer._tag === "Result") return undefined
-  const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
+export const servedBlocks = (response: JsonRpc.RpcResponse): number | undefined => {
+  if (response._tag === "Result") return undefined
+  const data = JsonRpc.member(response.error.valueOrUndefined, "data")
   const served = JsonRpc.member(data, "served")
   const isTooWide = JsonRpc.member(data, "_tag") === "LogRangeTooWide"
   return isTooWide && Predicate.isNumber(served) && served > 0 ? served : undefined
 }
 
 /** Makes the log search of one chain. */
-export const make = ({ ask, reads, serving, ...options }: Options): LogSearch => {
+export const make = ({ send, reads, serving, ...options }: Options): LogSearch => {
   const bounds: Bounds = { ...defaults, ...options.bounds }
   const operation = EvmReads.getLogs(serving)
   const { verbatim: _, ...decoded } = operation
@@ -396,35 +396,35 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     }
     const isSettled = ({ to }: Span): boolean => to + unsettled <= whole.to
 
-    const askPart = ({ selected, span }: Part) => {
+    const sendPart = ({ selected, span }: Part) => {
       if (blockHash !== undefined) {
         const wire = { ...selected, blockHash }
-        return ask({ ...call, operation: cachedOfBlock, params: Json.write([wire]), request: wire })
+        return send({ ...call, operation: cachedOfBlock, params: Json.write([wire]), request: wire })
       }
       const wire = { ...selected, fromBlock: Json.encodeQuantity(span.from), toBlock: Json.encodeQuantity(span.to) }
       const params = Json.write([wire])
       const anchor = isSettled(span) ? settledBy.find(({ number }) => number >= span.to) : undefined
       return anchor === undefined
-        ? ask({ ...call, operation, params })
-        : ask({ ...call, operation: cachedOperation, params, request: { ...wire, anchor: anchor.hash } })
+        ? send({ ...call, operation, params })
+        : send({ ...call, operation: cachedOperation, params, request: { ...wire, anchor: anchor.hash } })
     }
 
     /** Queries a part. Returns its logs, or the error with which a node refused the part. */
     const query = Effect.fnUntraced(function*(part: Part): Effect.fn.Return<Json.Json | Refused, SearchFailure> {
       sent++
-      const answer = yield* askPart(part)
-      if (answer._tag === "Error") {
-        const refusal = EvmErrors.readLogRefusal(answer, {
+      const response = yield* sendPart(part)
+      if (response._tag === "Error") {
+        const refusal = EvmErrors.readLogRefusal(response, {
           blocks: Number(countBlocks(part.span)),
           alternatives: countAlternatives(part.selected)
         })
-        return refusal === undefined ? yield* new Ended({ answer }) : { answer, refusal }
+        return refusal === undefined ? yield* new Ended({ response }) : { response, refusal }
       }
-      if (answer.age !== undefined) sent--
-      const value = answer.result.valueOrUndefined
+      if (response.age !== undefined) sent--
+      const value = response.result.valueOrUndefined
       // some nodes return `null` for no logs
       if (value === null) return noLogs
-      return Array.isArray(value) ? answer.result : yield* malformed(serving.chain, "Expected an array of logs")
+      return Array.isArray(value) ? response.result : yield* malformed(serving.chain, "Expected an array of logs")
     })
 
     /** Returns the logs of a part as text. Fails if the response to the search would exceed its bounds. */
@@ -437,7 +437,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
         ? `more than ${bounds.characters} characters`
         : undefined
       if (why !== undefined) {
-        return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Math.floor(found)), why) }))
+        return Effect.fail(new Ended({ response: tooWide(requested, Math.max(1, Math.floor(found)), why) }))
       }
       found += Number(countBlocks(span)) / countSelections(selected, size.alternatives)
       return Effect.succeed(text)
@@ -448,10 +448,10 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       const last = next + BigInt(blocks) - 1n
       const span = { from: next, to: last < whole.to ? last : whole.to }
       const part = { span, selected: firstSelected(selected, most) }
-      const answered = yield* query(part)
-      if (isRefused(answered)) return answered
+      const response = yield* query(part)
+      if (isRefused(response)) return response
       if (most >= alternatives) {
-        texts.push(yield* keep(part, answered))
+        texts.push(yield* keep(part, response))
         next = span.to + 1n
       }
       return undefined
@@ -534,11 +534,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       const isStated = reason === "alternatives" && limit !== undefined
       if (isStated) size.alternatives = shown.alternatives = limit
       else if (size.alternatives < 2 || !(yield* find("alternatives", undefined, { ...size, blocks: 1 }, 0))) {
-        return yield* new Ended({ answer: last.answer })
+        return yield* new Ended({ response: last.response })
       }
       if (size.blocks === 1 || (yield* fits(size)) || useStated(last.refusal)) return
       const isFound = yield* find("blocks", last.refusal.limit, size, isStated ? 0 : 1)
-      if (!isFound) return yield* new Ended({ answer: last.answer })
+      if (!isFound) return yield* new Ended({ response: last.response })
     })
 
     let isNew = refused !== undefined
@@ -593,11 +593,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
         if (isNew) learn()
         else learned.blocks.forget()
         const most = Math.max(1, Math.min(served(), Math.floor(requested / 2)))
-        return new Ended({ answer: tooWide(requested, most, needless) })
-      }).pipe(Effect.flatMap((answered) =>
-        isRefused(answered)
-          ? Effect.map(Effect.forEach(smaller(part, answered.refusal), read), (texts) => texts.flat())
-          : Effect.map(keep(part, answered), (text) => [text])
+        return new Ended({ response: tooWide(requested, most, needless) })
+      }).pipe(Effect.flatMap((response) =>
+        isRefused(response)
+          ? Effect.map(Effect.forEach(smaller(part, response.refusal), read), (texts) => texts.flat())
+          : Effect.map(keep(part, response), (text) => [text])
       ))
 
     texts.push(...(yield* Effect.forEach(parts, read, { concurrency })).flat())
@@ -607,7 +607,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     if (Result.isSuccess(united)) return JsonRpc.result(Json.of(united.success))
     const detail = `A reorg replaced block ${united.failure} while its logs were read: repeat the query`
     return yield* new GatewayError.UpstreamUnavailable({ upstream: serving.chain, attempts: 1, detail })
-  }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
+  }, Effect.catchTag("Ended", ({ response }) => Effect.succeed(response)))
 
   /**
    * Returns the number of the block that a tag names; `undefined` if the node has no such block. Returns a block number
@@ -629,16 +629,16 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const query: Query = { call, selected, blockHash, span: { from: 0n, to: 0n } }
     const alternatives = countAlternatives(selected)
     if (alternatives > limitsAt(Json.monotonicTime(yield* Clock.Clock)).alternatives) return yield* split(query)
-    const answer = yield* ask({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
-    const refusal = EvmErrors.readLogRefusal(answer, { blocks: 1, alternatives })
-    return refusal === undefined ? answer : yield* split(query, { answer, refusal })
+    const response = yield* send({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
+    const refusal = EvmErrors.readLogRefusal(response, { blocks: 1, alternatives })
+    return refusal === undefined ? response : yield* split(query, { response, refusal })
   })
 
   const search = Effect.fnUntraced(function*(call: JsonRpc.CheckedRead) {
     const ofBlock = decodeOfBlock(call.params.valueOrUndefined)
     if (Option.isSome(ofBlock)) return yield* searchBlock(call, ofBlock.value[0])
     const params = decodeParams(call.params.valueOrUndefined)
-    if (Option.isNone(params)) return yield* ask(call)
+    if (Option.isNone(params)) return yield* send(call)
     const [{ fromBlock, toBlock, ...filter }] = params.value
     const selected = selectedIn(filter)
     const alternatives = countAlternatives(selected)
@@ -646,20 +646,20 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
     const isNumbered = typeof first === "bigint" && typeof last === "bigint"
-    const asked = first === last ? 1 : isNumbered ? Number(last - first + 1n) : Infinity
-    const isServed = asked <= limits.blocks && alternatives <= limits.alternatives
-    const answer = isServed ? yield* ask(call) : undefined
+    const requestedBlocks = first === last ? 1 : isNumbered ? Number(last - first + 1n) : Infinity
+    const isServed = requestedBlocks <= limits.blocks && alternatives <= limits.alternatives
+    const response = isServed ? yield* send(call) : undefined
     const readRefusal = (blocks: number) =>
-      answer === undefined ? undefined : EvmErrors.readLogRefusal(answer, { blocks, alternatives })
-    if (answer !== undefined && readRefusal(asked) === undefined) return answer
+      response === undefined ? undefined : EvmErrors.readLogRefusal(response, { blocks, alternatives })
+    if (response !== undefined && readRefusal(requestedBlocks) === undefined) return response
     const from = yield* resolveBlock(first)
     const to = first === last ? from : yield* resolveBlock(last)
-    if (from === undefined || to === undefined || to < from) return answer ?? (yield* ask(call))
+    if (from === undefined || to === undefined || to < from) return response ?? (yield* send(call))
     const query: Query = { call, selected, span: { from, to } }
-    if (answer === undefined) return yield* split(query)
+    if (response === undefined) return yield* split(query)
     // a range of tags may be shorter than the number that the error names
     const refusal = readRefusal(Number(countBlocks(query.span)))
-    return refusal === undefined ? answer : yield* split(query, { answer, refusal })
+    return refusal === undefined ? response : yield* split(query, { response, refusal })
   })
 
   return { search }

@@ -6,7 +6,7 @@ import { serving } from "@trigate/domain/evm/Layer2Operations"
 import { LogPosition } from "@trigate/domain/unstable/evm/EvmStreams"
 import type { EvmFrame } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as EvmFeed from "@trigate/evm/unstable/EvmFeed"
-import type { AskNode } from "@trigate/evm/unstable/Heads"
+import type { SendRead } from "@trigate/evm/unstable/Heads"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import { sample, seed } from "@trigate/testing/Sample"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -76,9 +76,9 @@ const sink = (caller = local) => {
 const decodeParams = Schema.decodeUnknownSync(Schema.Array(Schema.Unknown))
 
 /** Refuses, in place of a node, the calls for which `refusal` returns a message; counts the calls by method and parameter. */
-const refusing = (ask: AskNode, refusal: (method: string, param: unknown) => string | undefined) => {
+const refusing = (ask: SendRead, refusal: (method: string, param: unknown) => string | undefined) => {
   const asked: Array<string> = []
-  const refuse: AskNode = (call) => {
+  const refuse: SendRead = (call) => {
     const [param] = decodeParams(call.params.valueOrUndefined)
     asked.push(typeof param === "string" ? `${call.operation.name} ${param}` : call.operation.name)
     const message = refusal(call.operation.name, param)
@@ -95,7 +95,7 @@ const decodeQuery = Schema.decodeUnknownSync(Schema.Struct({
 }))
 
 /** Asks a node whose pending block has the transactions that `hashes` returns. */
-const withPending = (ask: AskNode, hashes: () => ReadonlyArray<string>): AskNode => (call) =>
+const withPending = (ask: SendRead, hashes: () => ReadonlyArray<string>): SendRead => (call) =>
   call.params.text.includes("pending")
     ? Effect.succeed(JsonRpc.result(Json.write({ transactions: hashes() })))
     : ask(call)
@@ -122,7 +122,7 @@ describe("a feed", () => {
   it.effect("gives every head once, also those that a poll jumped over", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("heads", { blocks: 10 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const one = sink()
       const other = sink()
       const { id } = feed.subscribe({ kind: "newHeads" }, one)
@@ -144,7 +144,7 @@ describe("a feed", () => {
       const owners: Array<string> = []
       const feed = yield* EvmFeed.make({
         serving,
-        ask: (call) =>
+        send: (call) =>
           Effect.flatMap(CurrentCaller, ({ id }) => {
             owners.push(id)
             return Effect.delay(ask(call), "10 millis")
@@ -175,7 +175,7 @@ describe("a feed", () => {
   it.effect("gives a second equal subscription of a socket an id of its own, and ends each by itself", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("twice", { blocks: 3 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const one = sink()
       const first = feed.subscribe({ kind: "newHeads" }, one)
       const second = feed.subscribe({ kind: "newHeads" }, one)
@@ -202,7 +202,7 @@ describe("a feed", () => {
       const ask = asking(() => chain)
       const feed = yield* EvmFeed.make({
         serving,
-        ask: (call) => {
+        send: (call) => {
           asked.push(call.operation.name)
           return ask(call)
         }
@@ -239,7 +239,7 @@ describe("a feed", () => {
             ? "exceed max addresses or topics per search position"
             : undefined
       )
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const one = sink()
       const address = Array.from({ length: 101 }, (_, index) => makeAddress(index))
       feed.subscribe({ kind: "logs", filter: contract }, one)
@@ -270,7 +270,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("five a second", { blocks: 20, span: 50 })
       chain.perSecond = 5
       const node = refusing(asking(() => chain), () => undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const all = sink()
       feed.subscribe({ kind: "logs", filter: {} }, all)
       yield* passSeconds(2)
@@ -301,7 +301,7 @@ describe("a feed", () => {
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("few logs", { blocks: 20, span: 50 })
       const node = refusing(asking(() => chain), () => undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const none = sink()
       feed.subscribe({ kind: "logs", filter: { address: makeAddress(1) } }, none)
       yield* passSeconds(2)
@@ -321,7 +321,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("quick", { blocks: 20 })
       chain.perSecond = 5
       const node = refusing(asking(() => chain), () => undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask, pollAtLeast: () => 100 })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask, pollAtLeast: () => 100 })
       const heads = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
       yield* TestClock.adjust("10 millis")
@@ -361,7 +361,7 @@ describe("a feed", () => {
         asking(() => chain),
         (method) => method === "eth_getLogs" && isRefusing ? "unknown field blockHash" : undefined
       )
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const one = sink()
       feed.subscribe({ kind: "logs", filter: {} }, one)
       yield* passSeconds(2)
@@ -380,7 +380,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("numbered", { blocks: 5, span: 50 })
       chain.servesHashes = false
       const node = refusing(asking(() => chain), () => undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const one = sink()
       feed.subscribe({ kind: "logs", filter: contract }, one)
       yield* passSeconds(2)
@@ -439,7 +439,7 @@ describe("a feed", () => {
   it.effect("gives the logs since a block before those that follow", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("since", { blocks: 40 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const one = sink()
       feed.subscribe({ kind: "logs", filter: {}, fromBlock: 10n }, one)
       yield* passSeconds(2)
@@ -460,7 +460,7 @@ describe("a feed", () => {
       const ask = asking(() => chain)
       const feed = yield* EvmFeed.make({
         serving,
-        ask: (call) => call.operation.name === "eth_getLogs" ? Effect.delay(ask(call), "3 seconds") : ask(call)
+        send: (call) => call.operation.name === "eth_getLogs" ? Effect.delay(ask(call), "3 seconds") : ask(call)
       })
       feed.subscribe({ kind: "logs", filter: { address: makeAddress(1) } }, sink())
       yield* passSeconds(2)
@@ -476,7 +476,7 @@ describe("a feed", () => {
   it.effect("gives the logs of a block that replaced the newest one after a caller subscribed", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("replaced", { blocks: 20 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       feed.subscribe({ kind: "newHeads" }, sink())
       yield* passSeconds(2)
       const one = sink()
@@ -495,7 +495,7 @@ describe("a feed", () => {
   it.effect("gives the blocks since a block, or the newest one, before those that follow", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("blocks", { blocks: 400 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const older = sink()
       const newest = sink()
       const later = sink()
@@ -515,7 +515,7 @@ describe("a feed", () => {
   it.effect("tells a caller that asks for it up to which block its logs are complete", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("positions", { blocks: 40 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const one = sink()
       const since = sink()
       feed.subscribe({ kind: "logs", filter: {}, hasPositions: true }, one)
@@ -540,7 +540,7 @@ describe("a feed", () => {
   it.effect("ends a subscription that begins too early with an error that names what it may ask", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("early", { blocks: 3000, span: 50 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const failing = sink()
       feed.subscribe({ kind: "newHeads", fromBlock: 1000n }, failing)
       feed.subscribe({ kind: "logs", filter: {}, fromBlock: 1n }, failing)
@@ -566,7 +566,7 @@ describe("a feed", () => {
       Effect.scoped(Effect.gen(function*() {
         const chain = new EvmChain.EvmChain(name, { blocks: 40, span: 50 })
         let node = chain.copy()
-        const feed = yield* EvmFeed.make({ serving, ask: asking(() => node) })
+        const feed = yield* EvmFeed.make({ serving, send: asking(() => node) })
         const subscribed = () => {
           const heads = sink()
           const logs = sink()
@@ -606,7 +606,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("stale", { blocks: 20 })
       const stale = chain.copy()
       let node = chain
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => node) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => node) })
       const heads = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
       yield* passSeconds(2)
@@ -630,7 +630,7 @@ describe("a feed", () => {
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("behind", { blocks: 20, span: 50 })
       const node = refusing(asking(() => chain), (method) => method === "eth_getLogs" ? "unknown block" : undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const heads = sink()
       const logs = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
@@ -651,7 +651,7 @@ describe("a feed", () => {
       let latest = 0
       const hashes = () => [latest - 1, latest].filter((each) => each > 0).map((each) => `0x${each}`)
       const node = refusing(withPending(asking(() => chain), hashes), () => undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const heads = sink()
       const pending = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
@@ -677,7 +677,7 @@ describe("a feed", () => {
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("unpending", { blocks: 20 })
       const node = refusing(asking(() => chain), (_, param) => param === "pending" ? "no pending block" : undefined)
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask })
       const heads = sink()
       const pending = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
@@ -698,7 +698,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("announced", { blocks: 20 })
       const node = refusing(withPending(asking(() => chain), () => ["0x2"]), () => undefined)
       const addresses = () => [Redacted.make("ws://a")]
-      const feed = yield* EvmFeed.make({ serving, ask: node.ask, addresses })
+      const feed = yield* EvmFeed.make({ serving, send: node.ask, addresses })
       const heads = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
       yield* passSeconds(1)
@@ -743,7 +743,7 @@ describe("a feed", () => {
       const chain = new EvmChain.EvmChain("own", { blocks: 20 })
       const other = new EvmChain.EvmChain("other", { blocks: 9000 })
       const addresses = () => [Redacted.make("ws://a")]
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain), addresses })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain), addresses })
       const heads = sink()
       feed.subscribe({ kind: "newHeads" }, heads)
       yield* passSeconds(1)
@@ -774,7 +774,7 @@ describe("a feed", () => {
         let slower: EvmChain.EvmChain | undefined
         const feed = yield* EvmFeed.make({
           serving,
-          ask: asking(() => slower !== undefined && random(3) === 0 ? slower : chain)
+          send: asking(() => slower !== undefined && random(3) === 0 ? slower : chain)
         })
         const heads = sink()
         const logs = sink()
@@ -818,7 +818,7 @@ describe("a feed", () => {
         let slower: EvmChain.EvmChain | undefined
         const feed = yield* EvmFeed.make({
           serving,
-          ask: asking(() => slower !== undefined && random(3) === 0 ? slower : chain),
+          send: asking(() => slower !== undefined && random(3) === 0 ? slower : chain),
           addresses: () => [Redacted.make("ws://a"), Redacted.make("ws://b")]
         })
         const heads = sink()

@@ -258,12 +258,12 @@ describe("a filter", () => {
   it.effect("of blocks ends before a block that a node lacks or has from another branch, and goes on from there", () => {
     const chain = new EvmChain.EvmChain("lagging", { blocks: 5 })
     const other = chain.copy()
-    const full = chain.answer.bind(chain)
+    const full = chain.call.bind(chain)
     let answered = 8
-    let node: (method: string, params: ReadonlyArray<unknown>) => ReturnType<EvmChain.EvmChain["answer"]> = () => ({
+    let node: (method: string, params: ReadonlyArray<unknown>) => ReturnType<EvmChain.EvmChain["call"]> = () => ({
       result: null
     })
-    chain.answer = (method, params) =>
+    chain.call = (method, params) =>
       method === "eth_getBlockByNumber" && Number(params[0]) >= answered ? node(method, params) : full(method, params)
     return Effect.gen(function*() {
       const backend = yield* gateway()
@@ -272,7 +272,7 @@ describe("a filter", () => {
       chain.extend(10)
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(5, 8))
       other.reorganise(0, 15)
-      node = other.answer.bind(other)
+      node = other.call.bind(other)
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
       answered = 11
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(8, 11))

@@ -30,7 +30,7 @@ interface Chain {
 /** A layer 2 whose block 0x10 has the hash of the receipt, in other letter case. */
 const makeChain = (finalized: string | undefined = "0x10") => {
   const chain: Chain = { finalized, blocks: new Map([["0x10", hashOf("b")]]), down: false, asked: [] }
-  const send: FinalReceipts.AskBlock = ({ operation, params }) =>
+  const send: FinalReceipts.SendBlockRead = ({ operation, params }) =>
     Effect.suspend((): Effect.Effect<RpcResponse, CommonFailure> => {
       assert.strictEqual(operation.name, "eth_getBlockByNumber")
       chain.asked.push(params.text)

@@ -60,7 +60,7 @@ describe("a block header", () => {
       const chain = new EvmChain.EvmChain("large", { blocks: 20, span: 50 })
       const feed = yield* EvmFeed.make({
         serving,
-        ask: asking(() => chain),
+        send: asking(() => chain),
         addresses: () => [Redacted.make("ws://a"), Redacted.make("ws://b")]
       })
       feed.subscribe({ kind: "newHeads" }, { caller: local, deliver: () => {}, flush: () => {} })

@@ -16,7 +16,7 @@ import * as EvmUpstream from "@trigate/evm/unstable/EvmUpstream"
 import { flipReason } from "@trigate/testing/Reason"
 import type { Sent } from "@trigate/testing/ScriptedTransport"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import { answer } from "@trigate/testing/ScriptedTransport"
+import { response } from "@trigate/testing/ScriptedTransport"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { TransportError } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
@@ -36,10 +36,10 @@ const base = "https://node.example/SECRET"
 
 const idOf = ({ body }: Sent): number => Number(/"id":(\d+)/u.exec(body)?.[1])
 
-const result = (sent: Sent, text: string) => answer(200, `{"jsonrpc":"2.0","id":${idOf(sent)},"result":${text}}`)
+const result = (sent: Sent, text: string) => response(200, `{"jsonrpc":"2.0","id":${idOf(sent)},"result":${text}}`)
 
 /** The layer 2 over a transport that answers every request the same. */
-const answering = (react: (sent: Sent) => ReturnType<typeof answer>, addresses: ReadonlyArray<string> = [base]) => {
+const answering = (react: (sent: Sent) => ReturnType<typeof response>, addresses: ReadonlyArray<string> = [base]) => {
   const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(react(request)))
   return { sent, layer: Layer2Upstream.layerNoDeps({ addresses }).pipe(Layer.provide(calls)) }
 }
@@ -176,7 +176,7 @@ describe("what comes back", () => {
 
   it.effect.each(sessions)("recorded: $name", ({ result, text }) =>
     Effect.gen(function*() {
-      const { layer } = answering(() => answer(200, text))
+      const { layer } = answering(() => response(200, text))
       const outcome = yield* Effect.result(Effect.provide(ask, layer))
       if (result === undefined) {
         assert.strictEqual(
@@ -218,7 +218,7 @@ describe("what comes back", () => {
     "$from: $row.0",
     ({ body, row }) =>
       Effect.gen(function*() {
-        const { layer } = answering(() => answer(200, JSON.stringify(body)))
+        const { layer } = answering(() => response(200, JSON.stringify(body)))
         const error = yield* flipReason(Effect.provide(ask, layer))
         assert.deepStrictEqual<ReadonlyArray<string | undefined> | undefined>([error._tag, error.detail], row)
       })
@@ -245,7 +245,7 @@ describe("what comes back", () => {
     it.effect.each(errors.codes)(`code $code with HTTP ${status}`, ({ code, name }) =>
       Effect.gen(function*() {
         const { layer } = answering(() =>
-          answer(status, `{"jsonrpc":"2.0","id":1,"error":{"code":${code},"message":"${name}"}}`)
+          response(status, `{"jsonrpc":"2.0","id":1,"error":{"code":${code},"message":"${name}"}}`)
         )
         const error = yield* flipReason(Effect.provide(ask, layer))
         assert.strictEqual(error._tag, codeRows[code])
@@ -271,7 +271,7 @@ describe("what comes back", () => {
     ] as const
   )("%s is malformed", ([, text]) =>
     Effect.gen(function*() {
-      const { layer } = answering(() => answer(200, text))
+      const { layer } = answering(() => response(200, text))
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "layer2")
@@ -279,7 +279,7 @@ describe("what comes back", () => {
 
   it.effect("a result beside a null error is a result", () =>
     Effect.gen(function*() {
-      const { layer } = answering(() => answer(200, `{"jsonrpc":"2.0","id":1,"result":null,"error":null}`))
+      const { layer } = answering(() => response(200, `{"jsonrpc":"2.0","id":1,"result":null,"error":null}`))
       assert.isNull(yield* Effect.provide(ask, layer))
     }))
 
@@ -298,7 +298,7 @@ describe("what comes back", () => {
     ] as const
   )("HTTP %i that is no JSON-RPC is %s", ([status, tag]) =>
     Effect.gen(function*() {
-      const { layer } = answering(() => answer(status, `{"message":"no such plan"}`))
+      const { layer } = answering(() => response(status, `{"message":"no such plan"}`))
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.strictEqual(error._tag, tag)
       assert.strictEqual(error.detail, `layer2 responded with HTTP ${status}: {"message":"no such plan"}`)
@@ -307,7 +307,7 @@ describe("what comes back", () => {
   it.effect("HTTP 429 is a reached rate limit whatever its body, with the time to wait", () =>
     Effect.gen(function*() {
       const { layer } = answering(() =>
-        answer(429, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"slow down"}}`, { "retry-after": "7" })
+        response(429, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"slow down"}}`, { "retry-after": "7" })
       )
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamRateLimited)
@@ -315,7 +315,7 @@ describe("what comes back", () => {
     }))
 
   const problem = (status: number, members: string) =>
-    answering(() => answer(status, `{"status":${status},${members}}`, { "content-type": "application/problem+json" }))
+    answering(() => response(status, `{"status":${status},${members}}`, { "content-type": "application/problem+json" }))
 
   it.effect("a problem document of a gateway upstream comes back as the error it was", () =>
     Effect.gen(function*() {
@@ -344,7 +344,7 @@ describe("what comes back", () => {
       const data = `{"type":"urn:trigate:problem:chain-not-configured","title":"Chain not configured","status":501,` +
         `"_tag":"ChainNotConfigured","chain":"layer2"}`
       const { layer } = answering(() =>
-        answer(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"x","data":${data}}}`)
+        response(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"x","data":${data}}}`)
       )
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, ChainNotConfigured)

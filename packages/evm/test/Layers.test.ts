@@ -23,7 +23,7 @@ describe("Layer2 alone", () => {
         const read = Layer2Upstream.Layer2.use(({ blockNumber }) => blockNumber())
         assert.strictEqual(yield* Effect.provide(read, layer({ url: node.url })), 20n)
         assert.deepStrictEqual(
-          node.asked.map(({ body }) => body),
+          node.requests.map(({ body }) => body),
           [`{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}`]
         )
       }))

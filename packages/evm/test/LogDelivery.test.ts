@@ -88,7 +88,7 @@ const makeDelivery = (logs: ReadonlyArray<object>) =>
       serving,
       topics,
       reads: { header: () => Effect.undefined },
-      ask: () => Effect.succeed(JsonRpc.result(Json.of(`[${logs.map((log) => logText(1, log)).join(",")}]`))),
+      send: () => Effect.succeed(JsonRpc.result(Json.of(`[${logs.map((log) => logText(1, log)).join(",")}]`))),
       chain: () => ({
         head: () => blocks.at(-1),
         at: (number) => blocks[Number(number)],

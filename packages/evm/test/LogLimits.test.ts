@@ -114,7 +114,7 @@ const limited = (
   const refusals: Array<boolean> = []
   const transport = Scripted.make(({ body }) => {
     const { id, method, params } = decodeRequest(body)
-    const answer = chain.answer(method, params)
+    const answer = chain.call(method, params)
     const reply = (member: object, status = 200) =>
       Scripted.answer(status, JSON.stringify({ jsonrpc: "2.0", id, ...member }))
     if (method !== "eth_getLogs" || !("result" in answer) || !Array.isArray(answer.result)) return reply(answer)

@@ -117,7 +117,7 @@ describe("eth_getLogs", () => {
       if (asked.operation.name === "eth_getLogs") policies.push(asked.operation.cachePolicy?.(asked.request, 0))
       return node(asked)
     }
-    const { search } = LogSearch.make({ serving, ask, reads: NodeReads.make(serving, "layer2", ask), blocks: 50 })
+    const { search } = LogSearch.make({ serving, send: ask, reads: NodeReads.make(serving, "layer2", ask), blocks: 50 })
     const operation = getLogs(serving)
     const read = (filter: object) =>
       search({ operation, params: Json.write([filter]), request: [], surface: "gateway" })
@@ -172,9 +172,9 @@ describe("eth_getLogs", () => {
   for (const message of ["query returned more than 10000 results", "Log response size exceeded"]) {
     it.effect(`halves a part that has too many logs, and asks as much of the others as before: ${message}`, () => {
       const chain = new EvmChain.EvmChain("many", { blocks: 201 })
-      const full = chain.answer.bind(chain)
+      const full = chain.call.bind(chain)
       const refused: Array<number> = []
-      chain.answer = (method, params) => {
+      chain.call = (method, params) => {
         const answer = full(method, params)
         if (method !== "eth_getLogs" || !("result" in answer) || !Array.isArray(answer.result)) return answer
         if (answer.result.length <= 40) return answer
@@ -224,9 +224,9 @@ describe("eth_getLogs", () => {
   ) {
     it.effect(`of later queries are not limited by a query past the newest block: ${message}`, () => {
       const chain = new EvmChain.EvmChain("beyond", { blocks: 1001 })
-      const full = chain.answer.bind(chain)
+      const full = chain.call.bind(chain)
       const error = { code: -32602, message }
-      chain.answer = (method, params) => {
+      chain.call = (method, params) => {
         const isPast = method === "eth_getLogs" && JSON.stringify(params).includes(`"toBlock":"${hex(1010)}"`)
         return isPast ? { error } : full(method, params)
       }
@@ -268,14 +268,15 @@ describe("eth_getLogs", () => {
     const chain = new EvmChain.EvmChain("bounds", { blocks: 201, span: 50 })
     const node = nodeAt(() => chain)
     const search = (bounds: Partial<LogSearch.Bounds>) =>
-      LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50, bounds }).search(
-        {
-          operation: getLogs(serving),
-          params: Json.write([range(1, 200)]),
-          request: [],
-          surface: "gateway"
-        }
-      )
+      LogSearch.make({ serving, send: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50, bounds })
+        .search(
+          {
+            operation: getLogs(serving),
+            params: Json.write([range(1, 200)]),
+            request: [],
+            surface: "gateway"
+          }
+        )
     const logs = chain.logs({}, 1, 200)
     const characters = [[1, 49], [50, 99], [100, 149], [150, 199], [200, 200]]
       .reduce((sum, [from, to]) => sum + JSON.stringify(chain.logs({}, from, to)).length, 0)
@@ -333,7 +334,7 @@ describe("eth_getLogs", () => {
     return Effect.gen(function*() {
       const backend = yield* gateway()
       // as in a server, whose feeds outlive its backends
-      const feed = yield* EvmFeed.make({ serving, ask: backend.read })
+      const feed = yield* EvmFeed.make({ serving, send: backend.read })
       feed.subscribe({ kind: "newHeads" }, { caller: local, deliver: () => {}, flush: () => {} })
       yield* passSeconds(2)
       const older = chain.blocks.slice(0, 1)

@@ -4,26 +4,26 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as NodeReads from "@trigate/evm/unstable/Heads"
-import type { AskNode } from "@trigate/evm/unstable/Heads"
+import type { SendRead } from "@trigate/evm/unstable/Heads"
 import * as LogSearch from "@trigate/evm/unstable/LogSearch"
 import type * as EvmChain from "@trigate/testing/EvmChain"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 
 /** Asks the chain that `current` returns. */
-export const nodeAt = (current: () => EvmChain.EvmChain): AskNode => ({ operation, params }) =>
+export const nodeAt = (current: () => EvmChain.EvmChain): SendRead => ({ operation, params }) =>
   Effect.sync(() => {
     const value: unknown = params.valueOrUndefined
-    const answer = current().answer(operation.name, Array.isArray(value) ? value : [])
+    const answer = current().call(operation.name, Array.isArray(value) ? value : [])
     return "error" in answer
       ? JsonRpc.error(answer.error.code, answer.error.message)
       : JsonRpc.result(Json.write(answer.result))
   })
 
 /** Asks the chain that `current` returns, and splits what it does not serve. */
-export const asking = (current: () => EvmChain.EvmChain): AskNode => {
+export const asking = (current: () => EvmChain.EvmChain): SendRead => {
   const node = nodeAt(current)
-  const { search } = LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50 })
+  const { search } = LogSearch.make({ serving, send: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50 })
   return (call) => call.operation.name === "eth_getLogs" ? search(call) : node(call)
 }
 

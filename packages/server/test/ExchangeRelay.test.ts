@@ -5,7 +5,7 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
-import type { Answered } from "@trigate/testing/RecordingUpstream"
+import type { StatusReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf, delegate, multiSig, multiSigBody, validator } from "./bodies.ts"
@@ -18,7 +18,7 @@ const ok = `{"status":"ok","response":{"type":"default"}}`
 const utf8 = new TextEncoder()
 
 /** An entry as the venue sends it: its own text where it has one, else its JSON with the spacing of the recording. */
-const replyOf = (entry: string): { readonly id: string; readonly reply: Answered & { readonly status: number } } => {
+const replyOf = (entry: string): { readonly id: string; readonly reply: StatusReply & { readonly status: number } } => {
   const members = Json.members(entry)
   const value = (key: string): unknown => members.has(key) ? JSON.parse(JsonParts.raw(entry, [key])) : undefined
   const type = value("contentType")
@@ -78,7 +78,7 @@ describe("the venue's answer", () => {
       )
     }))
 
-  const bare: ReadonlyArray<readonly [what: string, reply: Answered]> = [
+  const bare: ReadonlyArray<readonly [what: string, reply: StatusReply]> = [
     ["a 429 with words", { status: 429, type: "text/plain", body: "slow down", headers: { "retry-after": "12" } }],
     ["bytes that are no UTF-8", { status: 200, type: "application/json", body: Uint8Array.of(0x22, 0xff, 0xfe, 0x22) }],
     ["a refusal in HTML", { status: 403, type: "text/html", body: "<html>blocked</html>" }]

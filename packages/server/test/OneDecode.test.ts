@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
-import type { Answered, Seen } from "@trigate/testing/RecordingUpstream"
+import type { Seen, StatusReply } from "@trigate/testing/RecordingUpstream"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
@@ -59,7 +59,7 @@ interface Route {
   /** None for a GET. */
   readonly body?: (now: number) => string
   readonly upstream: keyof Responses
-  readonly respond: (request: Seen) => Answered
+  readonly respond: (request: Seen) => StatusReply
   readonly answer: Parses
   /** Of the same question and its answer once more, where that comes from the cache. */
   readonly repeated?: { readonly request: Parses; readonly answer: Parses }
@@ -230,7 +230,7 @@ describe("a request and an answer are parsed once at most", () => {
 describe("an answer to a typed call of an embedded service is parsed once", () => {
   it.effect("Info.spotMeta", () =>
     Effect.gen(function*() {
-      const { layer, sent } = ScriptedTransport.make(() => ScriptedTransport.answer(200, spotMeta))
+      const { layer, sent } = ScriptedTransport.make(() => ScriptedTransport.response(200, spotMeta))
       yield* Effect.gen(function*() {
         const info = yield* Info
         const first = yield* parsedIn(info.spotMeta())
@@ -246,7 +246,7 @@ describe("an answer to a typed call of an embedded service is parsed once", () =
         const id = JsonParts.raw(body, ["id"])
         const text = `{"jsonrpc":"2.0","id":${id},"result":"${hash}"}`
         answers.push(text)
-        return ScriptedTransport.answer(200, text)
+        return ScriptedTransport.response(200, text)
       })
       yield* Effect.gen(function*() {
         const evm = yield* TradingEvm

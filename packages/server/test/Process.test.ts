@@ -183,7 +183,7 @@ describe("a signal, while a request and an action are in flight,", () => {
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.body, `{"jsonrpc":"2.0","id":1,"result":null}`)
       assert.strictEqual(yield* ended(running), 0)
-      assert.strictEqual(api.asked.length, 1)
+      assert.strictEqual(api.requests.length, 1)
       const after = yield* connection
       assert.isTrue(Exit.isFailure(yield* Effect.exit(after(`${running.url}/health/live`))))
     }))

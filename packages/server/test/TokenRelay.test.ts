@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
-import type { Answered } from "@trigate/testing/RecordingUpstream"
+import type { StatusReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
 import { sharedGateways } from "./sharedGateway.ts"
@@ -189,7 +189,7 @@ describe("the token chain's JSON-RPC", () => {
       }))
   })
 
-  const failures: ReadonlyArray<readonly [what: string, reply: Answered, answer: string]> = [
+  const failures: ReadonlyArray<readonly [what: string, reply: StatusReply, answer: string]> = [
     [
       "a 429 whose text is in result",
       { status: 429, body: `{"ok":false,"result":"Ratelimit exceed","code":429}` },

@@ -240,7 +240,7 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
 
   /** Returns the result of an action if the gateway knows it. Fails if the action can no longer take effect. */
   const known = Effect.fnUntraced(function*(nonce: number, wait: Duration.Input) {
-    const asked = outcome({ signer, nonce }, { wait }).pipe(
+    const recorded = outcome({ signer, nonce }, { wait }).pipe(
       // the gateway may restart, but an action that it did not send has no record
       Effect.retry({
         while: (error) => error._tag === "UpstreamError",
@@ -249,7 +249,7 @@ export const make = Effect.fnUntraced(function*({ info, outcome, resolve, submit
       })
     )
     // without a record, only a resend shows the outcome
-    const record = Option.getOrUndefined(yield* Effect.option(asked))
+    const record = Option.getOrUndefined(yield* Effect.option(recorded))
     switch (record?.state) {
       case "accepted":
         return Option.fromUndefinedOr(record.settled?.entries)

@@ -187,11 +187,11 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
   const address = lowerCase(external.address)
   const sign = Effect.fn("Signer.sign")(function*(signable: ActionHash.Signable) {
     const digest = ActionHash.digest(signable)
-    const asked = "signDigest" in external
+    const signing = "signDigest" in external
       ? external.signDigest(digest)
       : external.signTypedData(ActionHash.typedData(signable))
     const given = yield* Effect.mapError(
-      asked,
+      signing,
       (cause) => new SignerUnavailable({ signer: address, detail: formatCause(cause) })
     )
     return yield* Effect.fromResult(verified(engine, address, digest, given))

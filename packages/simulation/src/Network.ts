@@ -229,7 +229,7 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
         later(request.timeout, () => timeOutAfter(request.timeout))
         cancels.push(from.onKilled(leave))
 
-        const answer = (server: Server, response: TransportResponse): void => {
+        const respond = (server: Server, response: TransportResponse): void => {
           if (chosen === "silent" || chosen === "unanswered") return
           later(delay(), () => settle(chosen === "cut" ? Exit.fail(broken) : Exit.succeed(response)))
           if (!server.node.isAlive()) settle(Exit.fail(broken))
@@ -242,7 +242,7 @@ export const make = Effect.fnUntraced(function*({ fault, latency = [0.2, 5], lon
           cancels.push(server.node.onKilled(() => later(delay(), () => settle(Exit.fail(broken)))))
           fiber.addObserver((exit) => {
             serving = undefined
-            if (Exit.isSuccess(exit)) answer(server, exit.value)
+            if (Exit.isSuccess(exit)) respond(server, exit.value)
             else later(delay(), () => settle(Exit.fail(broken)))
           })
           if (chosen === "unanswered") later(delay(), () => settle(Exit.fail(broken)))

@@ -31,7 +31,7 @@ export interface Arrival {
   readonly body: string
   /** The HTTP status of the venue's response, and its text. */
   readonly status: number
-  readonly answer: string
+  readonly response: string
 }
 
 /** How the venue refuses a request, or serves it late. */
@@ -144,12 +144,12 @@ export const make = Effect.fnUntraced(function*(
 
   const served = (path: Arrival["path"], body: Uint8Array): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
     const chosen = fault?.(path)
-    const answer = Effect.suspend(() =>
+    const response = Effect.suspend(() =>
       chosen?.status === undefined
         ? Effect.provideContext(serveVenue(path, body), services)
         : Exit.succeed(UpstreamResponse.json("venue", chosen.status, chosen.status === 429 ? "null" : "{}"))
     )
-    return chosen?.delay === undefined ? answer : Effect.delay(answer, chosen.delay)
+    return chosen?.delay === undefined ? response : Effect.delay(response, chosen.delay)
   }
 
   const server: Server = {
@@ -164,7 +164,7 @@ export const make = Effect.fnUntraced(function*(
           path,
           body: text,
           status: response.status,
-          answer: path === "/exchange" ? response.text : ""
+          response: path === "/exchange" ? response.text : ""
         })
         if (path === "/exchange") {
           log(node.name, `${response.status} ${describeAction(text)}: ${response.text.slice(0, 120)}`)

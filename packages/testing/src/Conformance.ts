@@ -160,10 +160,10 @@ const makeChecks = (group: keyof typeof tables, methods: object): ReadonlyArray<
     effect: Effect.gen(function*() {
       const method: unknown = Reflect.get(methods, name)
       if (!isCall(method)) return yield* holds(`a method ${name}`, false, method)
-      const answer = yield* succeeds(method(yield* Effect.orDie(Schema.decodeUnknownEffect(request)(example))))
+      const result = yield* succeeds(method(yield* Effect.orDie(Schema.decodeUnknownEffect(request)(example))))
       // the result of `candleSnapshot` does not match the response schema, because it also reports missing bars
       if (name !== "candleSnapshot") {
-        yield* holds("a response that matches the schema", Schema.is(response)(answer), answer)
+        yield* holds("a response that matches the schema", Schema.is(response)(result), result)
       }
     })
   }))

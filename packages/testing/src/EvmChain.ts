@@ -151,7 +151,7 @@ export class EvmChain {
   }
 
   /** Returns a node's response to a call: a result, or an error. */
-  answer(method: string, params: ReadonlyArray<unknown>): { readonly result: unknown } | { readonly error: RpcError } {
+  call(method: string, params: ReadonlyArray<unknown>): { readonly result: unknown } | { readonly error: RpcError } {
     const [first] = params
     switch (method) {
       case "eth_chainId":
@@ -188,7 +188,7 @@ export class EvmChain {
 
   /** Encodes the response to a request or a batch. */
   respond(body: string): string {
-    const one = ({ id, method, params }: typeof Call.Type) => ({ jsonrpc: "2.0", id, ...this.answer(method, params) })
+    const one = ({ id, method, params }: typeof Call.Type) => ({ jsonrpc: "2.0", id, ...this.call(method, params) })
     const request = decodeRequest(body)
     return JSON.stringify("method" in request ? one(request) : request.map(one))
   }

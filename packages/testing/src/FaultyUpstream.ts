@@ -5,7 +5,7 @@ import * as Tls from "node:tls"
 import { say } from "./Reactions.ts"
 
 /** A complete request: its bytes as received, and its connection. */
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly head: string
@@ -18,15 +18,15 @@ export interface Asked {
 }
 
 /** The reaction of a server to a request. A reaction that does nothing sends no response. */
-export type Reaction = (socket: Net.Socket, asked: Asked) => void
+export type Reaction = (socket: Net.Socket, request: ReceivedRequest) => void
 
 export interface FaultyUpstream {
   readonly port: number
   readonly url: string
   /** Every complete request except the gateway's own health probes. */
-  readonly asked: Array<Asked>
+  readonly requests: Array<ReceivedRequest>
   /** The gateway's own health probes, such as `eth_chainId` for an EVM chain. */
-  readonly probes: Array<Asked>
+  readonly probes: Array<ReceivedRequest>
   /** Returns the number of accepted connections. */
   readonly connections: () => number
   /** Returns the number of open connections. */
@@ -100,12 +100,12 @@ const start = (options: Options, react: Reaction) =>
       const read = requestsIn((head, body, whole) => {
         const [method = "", path = ""] = head.split(" ", 2)
         turn += 1
-        const asked = { method, path, head, body: body.toString("utf8"), bytes: whole, connection, turn }
-        const isProbe = probe.test(asked.body)
-        const list = isProbe ? upstream.probes : upstream.asked
-        list.push(asked)
+        const request = { method, path, head, body: body.toString("utf8"), bytes: whole, connection, turn }
+        const isProbe = probe.test(request.body)
+        const list = isProbe ? upstream.probes : upstream.requests
+        list.push(request)
         const reaction = isProbe ? upstream.reactToProbe : upstream.react
-        reaction(socket, asked)
+        reaction(socket, request)
         happened()
       })
       socket.on("data", (chunk: Buffer) => {
@@ -130,7 +130,7 @@ const start = (options: Options, react: Reaction) =>
     const upstream: FaultyUpstream = {
       port: 0,
       url: "",
-      asked: [],
+      requests: [],
       probes: [],
       connections: () => connections,
       open: () => sockets.size,

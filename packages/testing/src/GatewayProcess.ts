@@ -115,7 +115,7 @@ export interface Polled {
   /** Number of connections that were refused while the port was closed. */
   readonly refused: number
   /** Number of responses, by HTTP status. */
-  readonly answered: { readonly [status: string]: number }
+  readonly byStatus: { readonly [status: string]: number }
   /** Number of connections that were accepted, and closed without a response. */
   readonly unanswered: number
 }
@@ -128,8 +128,8 @@ export interface PortPoll {
 
 const polling = (port: number, requests: ReadonlyArray<string>): PortPoll => {
   const open = new Set<Net.Socket>()
-  const answered: Record<string, number> = {}
-  const counts = { made: 0, refused: 0, answers: 0, unanswered: 0 }
+  const byStatus: Record<string, number> = {}
+  const counts = { made: 0, refused: 0, responses: 0, unanswered: 0 }
   let changed = Promise.withResolvers<void>()
   const connect = () => {
     const request = requests[counts.made++ % requests.length] ?? ""
@@ -149,8 +149,8 @@ const polling = (port: number, requests: ReadonlyArray<string>): PortPoll => {
       const status = /^HTTP\/1\.1 (?<status>\d{3}) /u.exec(text)?.groups?.["status"]
       if (status === undefined) counts[isAccepted ? "unanswered" : "refused"] += 1
       else {
-        counts.answers += 1
-        answered[status] = (answered[status] ?? 0) + 1
+        counts.responses += 1
+        byStatus[status] = (byStatus[status] ?? 0) + 1
       }
       changed.resolve()
       changed = Promise.withResolvers()
@@ -165,11 +165,11 @@ const polling = (port: number, requests: ReadonlyArray<string>): PortPoll => {
   return {
     stop,
     end: Effect.gen(function*() {
-      const wanted = counts.answers + 20
-      yield* until(() => counts.answers >= wanted)
+      const wanted = counts.responses + 20
+      yield* until(() => counts.responses >= wanted)
       stop()
       yield* until(() => open.size === 0)
-      return { refused: counts.refused, answered, unanswered: counts.unanswered }
+      return { refused: counts.refused, byStatus, unanswered: counts.unanswered }
     })
   }
 }

@@ -50,9 +50,9 @@ export const rawUpstream = (treat: (body: string) => Treatment) =>
             const treatment = upstream.treat(body)
             if (treatment === "reset") socket.resetAndDestroy()
             else if (treatment !== "silence") {
-              const answer = () => socket.end(formatResponse(treatment.body))
-              if (treatment.until === undefined) answer()
-              else void treatment.until.then(answer)
+              const respond = () => socket.end(formatResponse(treatment.body))
+              if (treatment.until === undefined) respond()
+              else void treatment.until.then(respond)
             }
             for (const look of waiting) look()
           })

@@ -1,8 +1,8 @@
 /** Reactions of a `faultyUpstream` for all kinds of faulty responses. */
-import type { Asked, Reaction } from "./FaultyUpstream.ts"
+import type { Reaction, ReceivedRequest } from "./FaultyUpstream.ts"
 
 /** A response body: constant, or made from each request. */
-export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)
+export type Words = string | Uint8Array | ((request: ReceivedRequest) => string | Uint8Array)
 
 /** A response. Default: a JSON body with the right length. `headers` override the content type and the length. */
 export interface Said {
@@ -11,8 +11,8 @@ export interface Said {
   readonly body: Words
 }
 
-const toBytes = (words: Words, asked: Asked): Buffer => {
-  const made = typeof words === "function" ? words(asked) : words
+const toBytes = (words: Words, request: ReceivedRequest): Buffer => {
+  const made = typeof words === "function" ? words(request) : words
   return typeof made === "string" ? Buffer.from(made, "utf8") : Buffer.from(made)
 }
 
@@ -34,26 +34,26 @@ export const hangUp: Reaction = (socket) => void socket.end()
 export const reset: Reaction = (socket) => void socket.resetAndDestroy()
 
 /** Sends a response, and keeps the connection open. */
-export const say = (said: Said): Reaction => (socket, asked) => {
-  const body = toBytes(said.body, asked)
+export const say = (said: Said): Reaction => (socket, request) => {
+  const body = toBytes(said.body, request)
   socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body]))
 }
 
 /** Sends the head of a response without its body, then reacts with `then`. */
-export const sayHead = (said: Said, then: Reaction): Reaction => (socket, asked) => {
-  socket.write(formatHead(said, toBytes(said.body, asked).length), "latin1", () => then(socket, asked))
+export const sayHead = (said: Said, then: Reaction): Reaction => (socket, request) => {
+  socket.write(formatHead(said, toBytes(said.body, request).length), "latin1", () => then(socket, request))
 }
 
 /** Sends the head and half of the body, then reacts with `then`. */
-export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, asked) => {
-  const body = toBytes(said.body, asked)
+export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, request) => {
+  const body = toBytes(said.body, request)
   const half = body.subarray(0, body.length >> 1)
-  socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), half]), () => then(socket, asked))
+  socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), half]), () => then(socket, request))
 }
 
 /** Sends a response byte by byte, one byte every 20 milliseconds, and never sends the last byte. */
-export const drip = (said: Said): Reaction => (socket, asked) => {
-  const body = toBytes(said.body, asked)
+export const drip = (said: Said): Reaction => (socket, request) => {
+  const body = toBytes(said.body, request)
   const whole = Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body])
   let at = 0
   const timer = setInterval(() => {
@@ -65,18 +65,18 @@ export const drip = (said: Said): Reaction => (socket, asked) => {
 }
 
 /** Writes exactly the given bytes, then reacts with `then`. Text is encoded as latin-1. */
-export const write = (words: Words, then: Reaction = silence): Reaction => (socket, asked) => {
-  const made = typeof words === "function" ? words(asked) : words
-  socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))
+export const write = (words: Words, then: Reaction = silence): Reaction => (socket, request) => {
+  const made = typeof words === "function" ? words(request) : words
+  socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, request))
 }
 
 /** Reacts to successive requests with successive reactions, and to all further requests with the last reaction. */
 export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reaction>]): Reaction => {
   let turn = 0
-  return (socket, asked) => {
+  return (socket, request) => {
     const reaction = reactions[Math.min(turn, reactions.length - 1)]
     turn += 1
-    reaction?.(socket, asked)
+    reaction?.(socket, request)
   }
 }
 

@@ -10,7 +10,7 @@ export interface Seen {
   readonly bytes: Uint8Array
 }
 
-export interface Answered {
+export interface StatusReply {
   readonly status?: number
   /** Content type. Default: JSON. `null` omits the header. */
   readonly type?: string | null
@@ -22,7 +22,7 @@ export interface Answered {
  * How the server handles a request: with a response, by destroying the socket after the request was read, or without a
  * response.
  */
-export type Reply = Answered | "hang-up" | "silence"
+export type Reply = StatusReply | "hang-up" | "silence"
 
 export interface RecordingUpstream {
   readonly url: string
@@ -95,19 +95,19 @@ let refusing = 0
 
 /**
  * A base URL on whose port no server listens, another one each time. The system never assigns the port: a server of
- * another test would receive the requests.
+ * another test would receive the requests. Port 1 is left out, because `fetch` refuses it without connecting.
  */
-export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${1 + refusing++ % 6}`)
+export const refusingUrl = Effect.sync(() => `http://127.0.0.1:${2 + refusing++ % 5}`)
 
 /** Returns the raw text of a JSON-RPC request's ID. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
 
 /** Responds to every JSON-RPC call with the call's ID and a raw result. */
-export const rpcReply = (result: string) => (request: Seen): Answered => ({
+export const rpcReply = (result: string) => (request: Seen): StatusReply => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
 })
 
 /** Responds to every JSON-RPC call with the call's ID and a raw error object. */
-export const rpcFailure = (error: string) => (request: Seen): Answered => ({
+export const rpcFailure = (error: string) => (request: Seen): StatusReply => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
 })

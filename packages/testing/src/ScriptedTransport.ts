@@ -26,7 +26,7 @@ export interface Sent {
 export type Reaction = TransportResponse | TransportError | Effect.Effect<TransportResponse, TransportError>
 
 /** Makes a response. The content type is JSON if the headers do not set one. */
-export const answer = (
+export const response = (
   status: number,
   body: string,
   headers: { readonly [name: string]: string } = {}

@@ -60,19 +60,19 @@ const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, G
 /** Returns the requested address in the canonical form. Fails if the response is for a different address. */
 const parseAddress = (
   upstream: string,
-  asked: TokenData.Parsed,
-  answered: unknown
+  requested: TokenData.Parsed,
+  returned: unknown
 ): Effect.Effect<TokenData.TonAddress, GatewayError.UpstreamMalformed> => {
-  const other = Predicate.isString(answered) ? Result.getOrElse(TokenData.parse(answered), () => undefined) : asked
-  return other !== undefined && TokenData.formatRaw(other) === TokenData.formatRaw(asked)
-    ? Effect.succeed(TokenData.canonical(asked))
+  const other = Predicate.isString(returned) ? Result.getOrElse(TokenData.parse(returned), () => undefined) : requested
+  return other !== undefined && TokenData.formatRaw(other) === TokenData.formatRaw(requested)
+    ? Effect.succeed(TokenData.canonical(requested))
     : Effect.fail(malformed(upstream, "The response is for another address"))
 }
 
 const readFlat = Effect.fnUntraced(function*(
   upstream: string,
   json: Json.Json,
-  asked: TokenData.Parsed
+  requested: TokenData.Parsed
 ): Effect.fn.Return<Reading, GatewayError.UpstreamMalformed> {
   const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, json)
   const isNamed = rest.name !== undefined && rest.symbol !== undefined
@@ -82,7 +82,7 @@ const readFlat = Effect.fnUntraced(function*(
       burnable: true,
       ...rest,
       totalSupply: yield* formatSupply(upstream, totalSupply),
-      address: yield* parseAddress(upstream, asked, address),
+      address: yield* parseAddress(upstream, requested, address),
       // the response does not state the origin of the names, which is possibly not the contract
       metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
     }
@@ -97,12 +97,12 @@ const readFlat = Effect.fnUntraced(function*(
  */
 export const readDialect = Effect.fnUntraced(function*(
   address: TokenData.TonAddress,
-  answer: UpstreamResponse
+  response: UpstreamResponse
 ): Effect.fn.Return<Reading, GatewayError.CommonFailure | GatewayError.InvalidAddress | GatewayError.TokenNotFound> {
-  const { json, status, upstream } = answer
-  const asked = yield* Effect.fromResult(TokenData.parse(address))
-  if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
-  const envelope = yield* TokenRpc.readResponse(answer)
+  const { json, status, upstream } = response
+  const requested = yield* Effect.fromResult(TokenData.parse(address))
+  if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, requested)
+  const envelope = yield* TokenRpc.readResponse(response)
   const contract = yield* readContract({ address }, upstream, envelope)
   if (contract.contract_type !== "jetton_master") {
     return yield* new GatewayError.TokenNotFound({
@@ -118,7 +118,7 @@ export const readDialect = Effect.fnUntraced(function*(
       mintable: contract.mintable,
       // TEP-74 requires every wallet of a jetton to accept a burn; no server reports it
       burnable: true,
-      address: yield* parseAddress(upstream, asked, contract["address"])
+      address: yield* parseAddress(upstream, requested, contract["address"])
     },
     content: contract.jetton_content
   }
@@ -404,11 +404,11 @@ export const make = Effect.fnUntraced(function*(
     return yield* TokenRpc.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
   }, Effect.mapError(GatewayError.wrapReason))
 
-  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: TokenRpc.Query | Json.Json) {
-    if (!(asked instanceof Json.Json)) {
-      return yield* backend.read({ form: "query", operation, ...yield* TokenRpc.paramsOfQuery(operation, asked) })
+  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, request: TokenRpc.Query | Json.Json) {
+    if (!(request instanceof Json.Json)) {
+      return yield* backend.read({ form: "query", operation, ...yield* TokenRpc.paramsOfQuery(operation, request) })
     }
-    return yield* backend.read({ form: "body", operation, params: yield* TokenRpc.check(operation, asked) })
+    return yield* backend.read({ form: "body", operation, params: yield* TokenRpc.check(operation, request) })
   })
 
   const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, params: Json.Json) {
@@ -424,7 +424,7 @@ export const make = Effect.fnUntraced(function*(
 
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TokenData.check(address))
 
-  const ask = (operation: TokenRpcOperation, request: object) => read(operation, Json.write(request))
+  const send = (operation: TokenRpcOperation, request: object) => read(operation, Json.write(request))
 
   const fetchTokenData = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
     const address = yield* checked(request)
@@ -443,23 +443,39 @@ export const make = Effect.fnUntraced(function*(
   const getTokenContract = Effect.fn("TokenChain.getTokenContract")(function*(
     request: AddressRequest & { readonly seqno?: number }
   ) {
-    const asked = { ...request, address: yield* checked(request) }
-    return yield* readers.getTokenContract(asked, UPSTREAM, yield* ask(tokenRpcOperations.getTokenData, asked))
+    const checkedRequest = { ...request, address: yield* checked(request) }
+    return yield* readers.getTokenContract(
+      checkedRequest,
+      UPSTREAM,
+      yield* send(tokenRpcOperations.getTokenData, checkedRequest)
+    )
   }, Effect.mapError(GatewayError.wrapReason))
 
   const packAddress = Effect.fn("TokenChain.packAddress")(function*(request: AddressRequest) {
-    const asked = { address: yield* checked(request) }
-    return yield* readers.packAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.packAddress, asked))
+    const checkedRequest = { address: yield* checked(request) }
+    return yield* readers.packAddress(
+      checkedRequest,
+      UPSTREAM,
+      yield* send(tokenRpcOperations.packAddress, checkedRequest)
+    )
   }, Effect.mapError(GatewayError.wrapReason))
 
   const unpackAddress = Effect.fn("TokenChain.unpackAddress")(function*(request: AddressRequest) {
-    const asked = { address: yield* checked(request) }
-    return yield* readers.unpackAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.unpackAddress, asked))
+    const checkedRequest = { address: yield* checked(request) }
+    return yield* readers.unpackAddress(
+      checkedRequest,
+      UPSTREAM,
+      yield* send(tokenRpcOperations.unpackAddress, checkedRequest)
+    )
   }, Effect.mapError(GatewayError.wrapReason))
 
   const detectAddress = Effect.fn("TokenChain.detectAddress")(function*(request: AddressRequest) {
-    const asked = { address: yield* checked(request) }
-    return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
+    const checkedRequest = { address: yield* checked(request) }
+    return yield* readers.detectAddress(
+      checkedRequest,
+      UPSTREAM,
+      yield* send(tokenRpcOperations.detectAddress, checkedRequest)
+    )
   }, Effect.mapError(GatewayError.wrapReason))
 
   return TokenChain.of({

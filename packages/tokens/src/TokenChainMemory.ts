@@ -137,12 +137,12 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
 
   const atAddress = (
     text: unknown,
-    answer: (text: string, address: TonAddress.Parsed) => Effect.Effect<UpstreamResponse.UpstreamResponse>
+    respond: (text: string, address: TonAddress.Parsed) => Effect.Effect<UpstreamResponse.UpstreamResponse>
   ): Effect.Effect<UpstreamResponse.UpstreamResponse> =>
     Predicate.isString(text)
       ? Result.match(TonAddress.parse(text), {
         onFailure: () => Effect.succeed(failed(422, "failed to parse address")),
-        onSuccess: (address) => answer(text, address)
+        onSuccess: (address) => respond(text, address)
       })
       : Effect.succeed(failed(422, "empty address"))
 

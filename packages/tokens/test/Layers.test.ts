@@ -27,7 +27,7 @@ describe("TokenChain alone", () => {
         const read = TokenChainUpstream.TokenChain.use(({ unpackAddress }) => unpackAddress({ address }))
         assert.strictEqual(yield* Effect.provide(read, layer({ url: node.url })), "0:ab")
         assert.deepStrictEqual(
-          node.asked.map(({ body }) => body),
+          node.requests.map(({ body }) => body),
           [`{"jsonrpc":"2.0","id":1,"method":"unpackAddress","params":{"address":"${address}"}}`]
         )
       }))

@@ -287,13 +287,13 @@ export const make = ({ admission, changed = () => Effect.void, guard, log, send 
         yield* settle(isUnknown ? "unknown" : "released")
         return yield* sent.failure
       }
-      const answer = sent.success
-      const outcome = yield* Effect.result(Action.readOutcome(answer, { ...identity, legs: admitted.legs }))
+      const response = sent.success
+      const outcome = yield* Effect.result(Action.readOutcome(response, { ...identity, legs: admitted.legs }))
       const settlement = toSettlement(outcome, isRepeat)
       if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
       reservation?.end(settlement)
-      yield* settle(settlement, answer.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
-      return { answer, outcome }
+      yield* settle(settlement, response.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
+      return { response, outcome }
     })
     const claimed = LoggedAction.claimed(log, sending, attempt)
     // an action that was not claimed was not sent
@@ -327,12 +327,12 @@ export const make = ({ admission, changed = () => Effect.void, guard, log, send 
       return yield* wrapReason(Operation.unavailableOnNode(Action.passthroughAction))
     }
     const admitted = yield* admission.admit(body, expectedSigner)
-    const { answer, outcome } = yield* Effect.mapError(sendDetached(admitted, requestId), wrapReason)
+    const { response, outcome } = yield* Effect.mapError(sendDetached(admitted, requestId), wrapReason)
     // the venue's message stays unchanged; the mistakes are reported separately
     const sentences = yield* logSentences(admitted, outcome)
     const relayed: ExchangeRelay = {
       operation: admitted.operation.name,
-      response: answer,
+      response,
       outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
       warnings: [...admitted.warnings, ...sentences]

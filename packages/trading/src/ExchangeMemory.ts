@@ -87,7 +87,7 @@ const state = Effect.gen(function*() {
 
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
-  const { response: answer, received } = yield* ExchangeState
+  const { response, received } = yield* ExchangeState
   return Exchange.make({
     admission,
     log: yield* ActionLog.ActionLog,
@@ -95,7 +95,7 @@ const make = Effect.fnUntraced(function*() {
     send: ({ body }) =>
       Effect.andThen(
         Ref.update(received, (bodies) => [...bodies, body]),
-        Effect.flatten(Ref.get(answer))
+        Effect.flatten(Ref.get(response))
       )
   })
 })

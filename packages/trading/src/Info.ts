@@ -18,7 +18,7 @@ import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import { isCandleCall } from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import type { Backend, UpstreamResponse } from "@trigate/domain/operations/Operation"
-import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
+import * as MemoryResponses from "@trigate/domain/unstable/operations/MemoryResponses"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -141,12 +141,12 @@ export class InfoState extends Context.Service<InfoState, {
    * If the effect fails, the response is HTTP 500 `null`, as from the venue. Until a response is set for a query, the
    * query returns HTTP 422.
    */
-  readonly respond: MemoryAnswers.SetResponse
+  readonly respond: MemoryResponses.SetResponse
 }>()("@trigate/trading/Info/InfoState") {}
 
 const encodeCandles = Schema.encodeEffect(Schema.Array(Candle.Candle))
 
-const answered = (json: Json.Json): Operation.UpstreamResponse => Operation.json("trading-api", 200, json.text)
+const toResponse = (json: Json.Json): Operation.UpstreamResponse => Operation.json("trading-api", 200, json.text)
 
 /** The venue's response to an unknown coin: HTTP 500 `null`. */
 const unknownCoin = Operation.json("trading-api", 500, "null")
@@ -155,7 +155,7 @@ const unanswered = (type: string): Operation.UpstreamResponse =>
   Operation.plain(
     "trading-api",
     422,
-    `Failed to deserialize the JSON body into the target type: no response to ${type} was set with InfoState.answer`
+    `Failed to deserialize the JSON body into the target type: no response to ${type} was set with InfoState.respond`
   )
 
 const sliceWindow = (
@@ -173,21 +173,21 @@ const sliceWindow = (
 
 const makeMemory = Effect.gen(function*() {
   const candles = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle.Candle>>>(new Map())
-  const { respond, send: ask } = yield* MemoryAnswers.make
+  const { respond, send } = yield* MemoryResponses.make
   const info = make({
     read: Effect.fnUntraced(function*(call) {
       const { body, operation, surface } = call
       if (Operation.sourcesOn(operation, surface).length === 0) return yield* Operation.unavailableOnNode(operation)
       if (!isCandleCall(call)) {
-        return yield* Effect.match(ask(operation, body.valueOrUndefined), {
+        return yield* Effect.match(send(operation, body.valueOrUndefined), {
           onFailure: (why) => why === "unset" ? unanswered(operation.name) : unknownCoin,
-          onSuccess: answered
+          onSuccess: toResponse
         })
       }
       const bars = (yield* Ref.get(candles)).get(call.request.coin)
       if (bars === undefined) return unknownCoin
       const now = yield* Clock.currentTimeMillis
-      return answered(Json.write(yield* Effect.orDie(encodeCandles(sliceWindow(bars, call.request, now)))))
+      return toResponse(Json.write(yield* Effect.orDie(encodeCandles(sliceWindow(bars, call.request, now)))))
     })
   })
   return Context.make(Info, info).pipe(Context.add(InfoState, { respond, candles }))

@@ -7,8 +7,8 @@ import * as Gas from "@trigate/domain/evm/EvmResources"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
-import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
-import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryAnswers"
+import * as MemoryResponses from "@trigate/domain/unstable/operations/MemoryResponses"
+import type { SetResponse } from "@trigate/domain/unstable/operations/MemoryResponses"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -156,7 +156,7 @@ export const make = (
  */
 export class TradingEvmState extends Context.Service<
   TradingEvmState,
-  MemoryAnswers.SentItems & {
+  MemoryResponses.SentItems & {
     /** Storage words by {@link storageKey}. An absent position contains zeros. */
     readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
     /** Base fee of the next small block, in wei. Default: 1 gwei. */
@@ -183,7 +183,7 @@ const gwei = 1_000_000_000n
 const zeros: Hash = `0x${"0".repeat(64)}`
 
 const makeMemory = Effect.gen(function*() {
-  const { respond, backend, sent } = yield* MemoryAnswers.makeEvm(serving)
+  const { respond, backend, sent } = yield* MemoryResponses.makeEvm(serving)
   const state = TradingEvmState.of({
     ...sent,
     respond,

@@ -47,7 +47,7 @@ const Block = Schema.Struct({
   transactions: Schema.Array(Schema.Struct({ from: Address, gasPrice: Schema.optionalKey(Quantity) }))
 })
 
-const askBlock = EvmProtocol.makeMethod(Operation.read({
+const sendBlockRead = EvmProtocol.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getBlockByNumber",
   summary: "A block with its transactions",
@@ -56,7 +56,7 @@ const askBlock = EvmProtocol.makeMethod(Operation.read({
   failures: []
 }))
 
-const askCount = EvmProtocol.makeMethod(Operation.read({
+const sendCountRead = EvmProtocol.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getTransactionCount",
   summary: "Number of transactions that an account has sent",
@@ -81,8 +81,8 @@ export const checkNode = (pipeline: Pipeline.Pipeline["Service"], target: Target
       { operation: call.operation, targets: [target] },
       EvmProtocol.reads.write({ ...call, surface: "gateway" }, nextId())
     )
-  const blockAt = askBlock("NodeArchive", target.label, send)
-  const countAt = askCount("NodeArchive", target.label, send)
+  const blockAt = sendBlockRead("NodeArchive", target.label, send)
+  const countAt = sendCountRead("NodeArchive", target.label, send)
 
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
@@ -292,22 +292,22 @@ export const layerInfo = (
           (now) => pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
         )
       const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.gapReadsWith(caching), send })
-      const answer = yield* BarCache.make(holes.read)
+      const serveQuery = yield* BarCache.make(holes.read)
       const backend = yield* pipeline.reads({
         ...shared,
         protocol,
         send: (call, targets) => {
-          const asked = send(call, targets)
-          if (call.operation === candleSnapshot) return answer(call, asked)
+          const sent = send(call, targets)
+          if (call.operation === candleSnapshot) return serveQuery(call, sent)
           if (Admission.masterQueries.has(call.operation.name)) {
-            return Effect.tap(asked, (response) => Admission.learn(pipeline.accounts, call, response))
+            return Effect.tap(sent, (response) => Admission.learn(pipeline.accounts, call, response))
           }
           return mirror !== undefined && call.operation === userFills
-            ? Effect.map(asked, (response) => {
+            ? Effect.map(sent, (response) => {
               mirror.learn(call, response)
               return response
             })
-            : asked
+            : sent
         }
       })
       if (mirror === undefined) return Info.make(backend)

@@ -35,9 +35,9 @@ const multiSigUser = /"multiSigUser":"(?<user>0x[0-9a-fA-F]{40})"/u.exec(ofSever
 const master = `0x${"c".repeat(40)}`
 const stranger = `0x${"d".repeat(40)}`
 
-const accepted = ScriptedTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
-const agentOf = (user: string) => ScriptedTransport.answer(200, `{"role":"agent","data":{"user":"${user}"}}`)
-const itself = ScriptedTransport.answer(200, `{"role":"user"}`)
+const accepted = ScriptedTransport.response(200, `{"status":"ok","response":{"type":"default"}}`)
+const agentOf = (user: string) => ScriptedTransport.response(200, `{"role":"agent","data":{"user":"${user}"}}`)
+const itself = ScriptedTransport.response(200, `{"role":"user"}`)
 
 interface Script {
   readonly exchange?: ScriptedTransport.Reaction
@@ -56,12 +56,12 @@ const setup = ({ exchange = accepted, gate, role = itself }: Script = {}) => {
     asked.push(type)
     if (type === "userRole") return role
     if (type === "extraAgents") {
-      return ScriptedTransport.answer(
+      return ScriptedTransport.response(
         200,
         `[{"address":"${signer.toUpperCase().replace("0X", "0x")}","name":"bot","validUntil":1}]`
       )
     }
-    const answer = ScriptedTransport.answer(200, `{"state":${++states}}`)
+    const answer = ScriptedTransport.response(200, `{"state":${++states}}`)
     return gate === undefined ? answer : Effect.as(Deferred.await(gate), answer)
   })
   const cached = { type: "clearinghouseState", fresh: Duration.minutes(1) }
@@ -155,7 +155,7 @@ describe("an action that the venue takes", () => {
   }
 
   it.effect("keeps states apart for two seconds while its master is not known, and drops all of them then", () => {
-    const venue = setup({ role: ScriptedTransport.answer(503, "{}") })
+    const venue = setup({ role: ScriptedTransport.response(503, "{}") })
     return run(
       venue,
       Effect.gen(function*() {
@@ -209,14 +209,14 @@ describe("an action of which the venue", () => {
     ["may have taken any part drops the state", ScriptedTransport.broken, true],
     [
       "takes a part drops the state",
-      ScriptedTransport.answer(
+      ScriptedTransport.response(
         200,
         `{"status":"ok","response":{"type":"order","data":{"statuses":[{"error":"no"},{"filled":{}}]}}}`
       ),
       true
     ],
-    ["takes nothing leaves the state", ScriptedTransport.answer(200, `{"status":"err","response":"no"}`), false],
-    ["does not know the form leaves the state", ScriptedTransport.answer(422, "Failed to deserialize"), false],
+    ["takes nothing leaves the state", ScriptedTransport.response(200, `{"status":"err","response":"no"}`), false],
+    ["does not know the form leaves the state", ScriptedTransport.response(422, "Failed to deserialize"), false],
     ["gets nothing leaves the state", ScriptedTransport.unreachable, false]
   ]
   for (const [name, exchange, dropped] of outcomes) {

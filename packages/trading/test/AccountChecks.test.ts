@@ -39,7 +39,7 @@ describe("checks of watched accounts", () => {
         accounts: [alice, bob],
         isOwner: () => isOwner,
         quietFor: (user) => user === alice && asked.length === 0 ? 59_999 : Number.POSITIVE_INFINITY,
-        ask: (query) =>
+        query: (query) =>
           Effect.suspend(() => {
             asked.push(query)
             if (fails) return Effect.fail("no reply")

@@ -90,7 +90,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
     events,
     mirror,
     heardAt: () => monotonicTime(clock),
-    ask: (query) =>
+    query: (query) =>
       Effect.sync(() => {
         const type = String(Object.entries(query)[0]?.[1])
         asked.push(type)
@@ -104,7 +104,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
   }
   assert.deepStrictEqual(
     asked,
-    [...AccountMirror.answered.keys(), "userFillsByTime"].filter((type) => type in responses)
+    [...AccountMirror.servedQueries.keys(), "userFillsByTime"].filter((type) => type in responses)
   )
   return isEnded
 })

@@ -77,7 +77,7 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
     /** The number of further queries that the venue refuses with 429. */
     refusals: 0
   }
-  const answer = (value: unknown) => ScriptedTransport.answer(200, JSON.stringify(value))
+  const answer = (value: unknown) => ScriptedTransport.response(200, JSON.stringify(value))
   const recordOf = (cloid: string, { oid, order, status }: Shown) => ({
     order: {
       coin: "BTC",
@@ -141,7 +141,7 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
     if (!url.endsWith("/exchange")) {
       if (state.refusals === 0) return react(readQuery(JSON.parse(body)))
       state.refusals -= 1
-      return ScriptedTransport.answer(429, "null")
+      return ScriptedTransport.response(429, "null")
     }
     state.actions += 1
     return state.response === undefined ? ScriptedTransport.broken : answer(state.response)

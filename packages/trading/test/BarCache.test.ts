@@ -40,11 +40,11 @@ const decodeBody = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct(
 const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY, latency = 0) =>
   ScriptedTransport.make(({ body }) =>
     venue.asked.length >= answers ?
-      ScriptedTransport.answer(503, "null") :
+      ScriptedTransport.response(503, "null") :
       Effect.map(Effect.orDie(venue.source.bars(decodeBody(body).req)), (bars) =>
         bars === undefined
-          ? ScriptedTransport.answer(500, "null")
-          : ScriptedTransport.answer(200, CandleText.write(bars))).pipe(Effect.delay(latency))
+          ? ScriptedTransport.response(500, "null")
+          : ScriptedTransport.response(200, CandleText.write(bars))).pipe(Effect.delay(latency))
   )
 
 const info = (
@@ -412,7 +412,7 @@ describe("candle queries", () => {
     const transport = ScriptedTransport.make(({ body }) =>
       Effect.map(
         Effect.orDie(venue.source.bars(decodeBody(body).req)),
-        (bars = []) => ScriptedTransport.answer(200, JSON.stringify(bars.map((bar) => ({ ...bar, q: "1.5" }))))
+        (bars = []) => ScriptedTransport.response(200, JSON.stringify(bars.map((bar) => ({ ...bar, q: "1.5" }))))
       )
     )
     return Effect.gen(function*() {

@@ -36,11 +36,11 @@ const bar = {
 /** A venue with three coins; each has a bar of a month, and none of another interval. */
 const venue = () =>
   ScriptedTransport.make(({ body }) => {
-    if (body.includes("\"meta\"")) return ScriptedTransport.answer(200, markets("BTC", "GONE"))
-    if (body.includes("\"spotMeta\"")) return ScriptedTransport.answer(200, markets("@107", "DEAD"))
-    if (body.includes("\"DEAD\"")) return ScriptedTransport.answer(500, "null")
+    if (body.includes("\"meta\"")) return ScriptedTransport.response(200, markets("BTC", "GONE"))
+    if (body.includes("\"spotMeta\"")) return ScriptedTransport.response(200, markets("@107", "DEAD"))
+    if (body.includes("\"DEAD\"")) return ScriptedTransport.response(500, "null")
     const coin = /"coin":"([^"]+)"/u.exec(body)?.[1]
-    return ScriptedTransport.answer(200, body.includes("\"1M\"") ? JSON.stringify([{ ...bar, s: coin }]) : "[]")
+    return ScriptedTransport.response(200, body.includes("\"1M\"") ? JSON.stringify([{ ...bar, s: coin }]) : "[]")
   })
 
 /** The recorder over the venue, under a rate limit that it shares with others. */

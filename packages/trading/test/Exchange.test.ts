@@ -34,7 +34,7 @@ const api = "https://api.test"
 const node = "https://node.test/KEY"
 const json = { accept: "application/json", "content-type": "application/json" }
 
-const ok = ScriptedTransport.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+const ok = ScriptedTransport.response(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
 
 const bigBlocks: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
@@ -76,7 +76,7 @@ const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => 
 describe("relay", () => {
   it.effect("posts the bytes once to /exchange and gives back the venue's own answer and the warnings", () => {
     const transport = ScriptedTransport.make(() =>
-      ScriptedTransport.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+      ScriptedTransport.response(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
     )
     return Effect.gen(function*() {
       const text =
@@ -93,7 +93,7 @@ describe("relay", () => {
   it.effect("says what a refused body shows to be wrong with it beside the venue's own text, submit in the log alone", () => {
     const refusal =
       "{\"status\":\"err\",\"response\":\"User or API Wallet 0x0123456789abcdef0123456789abcdef01234567 does not exist.\"}"
-    const transport = ScriptedTransport.make(() => ScriptedTransport.answer(200, refusal))
+    const transport = ScriptedTransport.make(() => ScriptedTransport.response(200, refusal))
     const sentence =
       "action.orders.0.p has a trailing zero: it reads \"2000.0\" and has to be signed and sent as \"2000\""
     const logged: Array<unknown> = []
@@ -116,7 +116,7 @@ describe("relay", () => {
       ({ body, contentType = "application/json", http, text }) => {
         const bytes = text ?? JSON.stringify(body)
         const transport = ScriptedTransport.make(() =>
-          ScriptedTransport.answer(http, bytes, { "content-type": contentType })
+          ScriptedTransport.response(http, bytes, { "content-type": contentType })
         )
         return Effect.gen(function*() {
           const { response: answer } = yield* relay(bigBlocksText)
@@ -254,14 +254,14 @@ describe("submit", () => {
   it.effect("a refusal, an error inside an ok, a limit and a lost answer are told apart", () =>
     Effect.forEach(
       [
-        [ScriptedTransport.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
-        [ScriptedTransport.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
-        [ScriptedTransport.answer(422, "Failed to deserialize", { "content-type": "text/plain" }), "ActionRejected"],
-        [ScriptedTransport.answer(429, "", { "content-type": "text/plain" }), "UpstreamRateLimited"],
-        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
-        [ScriptedTransport.answer(500, "null"), "OutcomeUnknown"],
-        [ScriptedTransport.answer(502, "<html></html>", { "content-type": "text/html" }), "OutcomeUnknown"],
-        [ScriptedTransport.answer(200, "half"), "OutcomeUnknown"],
+        [ScriptedTransport.response(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
+        [ScriptedTransport.response(200, "{\"status\":\"error\"}"), "ActionRejected"],
+        [ScriptedTransport.response(422, "Failed to deserialize", { "content-type": "text/plain" }), "ActionRejected"],
+        [ScriptedTransport.response(429, "", { "content-type": "text/plain" }), "UpstreamRateLimited"],
+        [ScriptedTransport.response(429, "null"), "UpstreamRateLimited"],
+        [ScriptedTransport.response(500, "null"), "OutcomeUnknown"],
+        [ScriptedTransport.response(502, "<html></html>", { "content-type": "text/html" }), "OutcomeUnknown"],
+        [ScriptedTransport.response(200, "half"), "OutcomeUnknown"],
         [ScriptedTransport.unreachable, "UpstreamUnavailable"],
         [ScriptedTransport.broken, "OutcomeUnknown"]
       ] as const,

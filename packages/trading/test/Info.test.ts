@@ -29,7 +29,7 @@ const json = { accept: "application/json", "content-type": "application/json" }
 const over = (transport: ReturnType<typeof ScriptedTransport.make>, addresses: TradingUpstream.Addresses = both) =>
   TradingUpstream.layerInfo(addresses).pipe(Layer.provide(transport.layer))
 const answering = (status: number, body: string, type = "application/json") =>
-  ScriptedTransport.make(() => ScriptedTransport.answer(status, body, { "content-type": type }))
+  ScriptedTransport.make(() => ScriptedTransport.response(status, body, { "content-type": type }))
 const info = Info.Info
 const meta = info.use((service) => service.spotMeta())
 const window = { coin: "kPEPE", interval: "1h", startTime: 1_684_702_007_000, endTime: 1_684_784_807_000 } as const
@@ -52,7 +52,7 @@ const relay = (call: InfoCall) => info.use((service) => service.relay(call))
 describe("cached responses", () => {
   it.effect("of one node's network are not given to a gateway of another's", () => {
     const transport = ScriptedTransport.make(({ url }) =>
-      ScriptedTransport.answer(200, JSON.stringify({ ...spotMeta, from: url }))
+      ScriptedTransport.response(200, JSON.stringify({ ...spotMeta, from: url }))
     )
     const testnet = "https://testnet.test/KEY"
     return Effect.gen(function*() {
@@ -92,12 +92,12 @@ describe("spotMeta", () => {
       [
         ScriptedTransport.unreachable,
         ScriptedTransport.broken,
-        ScriptedTransport.answer(503, "null"),
-        ScriptedTransport.answer(429, "null")
+        ScriptedTransport.response(503, "null"),
+        ScriptedTransport.response(429, "null")
       ],
       (reaction) => {
         const transport = ScriptedTransport.make(({ url }) =>
-          url.startsWith(api) ? reaction : ScriptedTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
+          url.startsWith(api) ? reaction : ScriptedTransport.response(200, "{\"universe\":[],\"tokens\":[]}")
         )
         return Effect.gen(function*() {
           assert.deepStrictEqual(yield* meta, { universe: [], tokens: [] })
@@ -128,11 +128,11 @@ describe("spotMeta", () => {
   it.effect("fails with typed errors", () =>
     Effect.forEach(
       [
-        [ScriptedTransport.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
-        [ScriptedTransport.answer(200, "<html>", { "content-type": "text/html" }), "UpstreamMalformed"],
-        [ScriptedTransport.answer(422, "Failed to deserialize", { "content-type": "text/plain" }), "InvalidRequest"],
-        [ScriptedTransport.answer(429, ""), "UpstreamRateLimited"],
-        [ScriptedTransport.answer(500, "null"), "UpstreamUnavailable"],
+        [ScriptedTransport.response(200, "{\"universe\":[]}"), "UpstreamMalformed"],
+        [ScriptedTransport.response(200, "<html>", { "content-type": "text/html" }), "UpstreamMalformed"],
+        [ScriptedTransport.response(422, "Failed to deserialize", { "content-type": "text/plain" }), "InvalidRequest"],
+        [ScriptedTransport.response(429, ""), "UpstreamRateLimited"],
+        [ScriptedTransport.response(500, "null"), "UpstreamUnavailable"],
         [ScriptedTransport.unreachable, "UpstreamUnavailable"]
       ] as const,
       ([reaction, tag]) =>
@@ -263,7 +263,7 @@ describe("in memory", () => {
       const state = yield* Info.InfoState
       const unset = yield* flipReason(service.spotMeta())
       assert.strictEqual(unset._tag, "InvalidRequest")
-      assert.include(unset.message, "no response to spotMeta was set with InfoState.answer")
+      assert.include(unset.message, "no response to spotMeta was set with InfoState.respond")
       const listed = { universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }], tokens: [] } as const
       yield* state.respond(infoOperations.spotMeta, () => Effect.succeed(listed))
       assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")
@@ -309,7 +309,7 @@ class Second extends Context.Service<Second, Info.Info["Service"]>()("@trigate/t
 describe("two of a kind in one program", () => {
   it.effect("ask their own addresses", () => {
     const transport = ScriptedTransport.make(({ url }) =>
-      ScriptedTransport.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
+      ScriptedTransport.response(200, JSON.stringify({ universe: [], tokens: [], from: url }))
     )
     const second = Layer.effect(Second, info).pipe(Layer.provide(over(transport, { api: ["https://two.test"] })))
     return Effect.gen(function*() {
@@ -333,7 +333,7 @@ describe("the addresses of the configuration", () => {
   it.effect("are of both kinds", () => {
     const transport = ScriptedTransport.make(({ url }) =>
       url.startsWith(node)
-        ? ScriptedTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
+        ? ScriptedTransport.response(200, "{\"universe\":[],\"tokens\":[]}")
         : ScriptedTransport.unreachable
     )
     const environment = { TRIGATE_TRADING_API_URL: api, TRIGATE_TRADING_NODE_URL: `${node}/` }

@@ -21,7 +21,7 @@ import * as TestClock from "effect/testing/TestClock"
 /** A venue whose answers have numbers, so that each says which request it came from. */
 const numbered = (body = (count: number) => `[${count}]`) => {
   let count = 0
-  return ScriptedTransport.make(() => ScriptedTransport.answer(200, body(++count)))
+  return ScriptedTransport.make(() => ScriptedTransport.response(200, body(++count)))
 }
 
 const info = (transport: ReturnType<typeof numbered>, infoFreshness: ReadonlyArray<InfoFreshness> = []) =>
@@ -145,7 +145,7 @@ describe("a query", () => {
       const gate = yield* Deferred.make<void>()
       const transport = ScriptedTransport.make(() => {
         const status = transport.sent.length === 1 ? "open" : "filled"
-        return Effect.as(Deferred.await(gate), ScriptedTransport.answer(200, orderWith(status)))
+        return Effect.as(Deferred.await(gate), ScriptedTransport.response(200, orderWith(status)))
       })
       yield* Effect.gen(function*() {
         const status = ask({ type: "orderStatus", user, oid: 1 })
@@ -163,7 +163,7 @@ describe("a query", () => {
   for (const type of ["l2Book", "clearinghouseState"]) {
     it.effect(`gets a response of at most five seconds where the venue's rate limit is used up: ${type}`, () => {
       const transport = ScriptedTransport.make(() =>
-        transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(429, "null")
+        transport.sent.length === 1 ? ScriptedTransport.response(200, "[1]") : ScriptedTransport.response(429, "null")
       )
       return Effect.gen(function*() {
         yield* ask({ type })
@@ -179,7 +179,7 @@ describe("a query", () => {
 
   it.effect("gets no such response where the setting is 0", () => {
     const transport = ScriptedTransport.make(() =>
-      transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(429, "null")
+      transport.sent.length === 1 ? ScriptedTransport.response(200, "[1]") : ScriptedTransport.response(429, "null")
     )
     return Effect.gen(function*() {
       yield* ask({ type: "clearinghouseState" })
@@ -201,7 +201,7 @@ describe("a query", () => {
 
   it.effect("may have an answer as old as the setting says, and none older where the venue fails", () => {
     const transport = ScriptedTransport.make(() =>
-      transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(503, "[]")
+      transport.sent.length === 1 ? ScriptedTransport.response(200, "[1]") : ScriptedTransport.response(503, "[]")
     )
     return Effect.gen(function*() {
       yield* ask({ type: "allMids" })
@@ -251,7 +251,7 @@ describe("a query", () => {
 describe("what sharing saves is counted", () => {
   it.effect("of cached answers and of coalesced queries, by the venue's weights", () => {
     const transport = ScriptedTransport.make(() =>
-      Effect.delay(Effect.succeed(ScriptedTransport.answer(200, "[]")), 10)
+      Effect.delay(Effect.succeed(ScriptedTransport.response(200, "[]")), 10)
     )
     return Effect.gen(function*() {
       const query = (type: string) => ask({ type })

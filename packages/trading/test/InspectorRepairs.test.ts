@@ -87,6 +87,33 @@ describe("a repair", () => {
       assert.isFalse(corrected?.verified)
     }))
 
+  for (
+    const [sent, right, mistakes] of [
+      [
+        { type: "perpDeploy", setDeployerFees: ["x:A", { scale: "1.5", growthMode: false }] },
+        { type: "perpDeploy", setDeployerFees: [["x:A", { scale: "1.5", growthMode: false }]] },
+        ["wrongShape action.setDeployerFees"]
+      ],
+      [
+        { type: "scheduleCancel", data: { time: nonce } },
+        { type: "scheduleCancel", time: nonce },
+        ["misplacedMember action.data.time"]
+      ]
+    ] as const
+  ) {
+    it.effect(`moves members to where the venue reads them, and calls none unknown: ${sent.type}`, () =>
+      Effect.gen(function*() {
+        const body = { action: sent, nonce, signature: yield* signature(digestOf(sent)) }
+        const { corrected, diagnosis, warnings } = yield* inspect(body)
+        assert.deepStrictEqual(diagnosis.mistakes.map(({ mistake, path }) => `${mistake} ${path.join(".")}`), [
+          ...mistakes
+        ])
+        assert.notInclude([diagnosis.detail, ...warnings].join(), "not known")
+        assert.isTrue(corrected?.verified)
+        assert.deepInclude(JSON.parse(corrected?.body ?? ""), { action: right })
+      }))
+  }
+
   it.effect("omits a flag that is false, as the venue hashes the action", () =>
     Effect.gen(function*() {
       const cancel = { type: "cancel", cancels: [{ a: 1, o: 77 }] }

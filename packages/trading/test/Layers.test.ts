@@ -52,7 +52,7 @@ describe("Info alone", () => {
         const venue = yield* faultyUpstream(say({ body: JSON.stringify(mids) }))
         const read = InfoUpstream.Info.use(({ allMids }) => allMids())
         assert.deepStrictEqual(yield* Effect.provide(read, layer({ url: venue.url })), mids)
-        assert.deepStrictEqual(venue.asked.map(({ body }) => body), [`{"type":"allMids"}`])
+        assert.deepStrictEqual(venue.requests.map(({ body }) => body), [`{"type":"allMids"}`])
       }))
   }
 })
@@ -65,7 +65,7 @@ describe("TradingEvm alone", () => {
         const read = TradingEvmUpstream.TradingEvm.use(({ blockNumber }) => blockNumber())
         assert.strictEqual(yield* Effect.provide(read, layer({ url: node.url })), 20n)
         assert.deepStrictEqual(
-          node.asked.map(({ body }) => body),
+          node.requests.map(({ body }) => body),
           [`{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}`]
         )
       }))
@@ -85,7 +85,7 @@ describe("Exchange alone", () => {
           return yield* submit(signed)
         }).pipe(Effect.provide(Layer.merge(layer({ url: venue.url, network: "mainnet" }), signer)))
         assert.deepStrictEqual(entries, [{ _tag: "Resting", oid: 7 }])
-        assert.lengthOf(venue.asked, 1)
+        assert.lengthOf(venue.requests, 1)
       }))
   }
 
@@ -102,6 +102,6 @@ describe("Exchange alone", () => {
         Effect.catchReason("RequestError", "InvalidSignature", ({ _tag }) => Effect.succeed(_tag))
       )
       assert.strictEqual(yield* submitted, "InvalidSignature")
-      assert.lengthOf(venue.asked, 0)
+      assert.lengthOf(venue.requests, 0)
     }))
 })

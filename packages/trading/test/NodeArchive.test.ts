@@ -38,7 +38,7 @@ const checking = Effect.fnUntraced(function*(node: Node) {
     const answer = node(call)
     return answer === undefined
       ? ScriptedTransport.broken
-      : ScriptedTransport.answer(200, `{"jsonrpc":"2.0","id":${id},${answer}}`)
+      : ScriptedTransport.response(200, `{"jsonrpc":"2.0","id":${id},${answer}}`)
   })
   const targets = Upstream.targets(Upstream.make("trading-node", ["https://node.test/SECRET-KEY"]), "/evm")
   yield* Effect.flatMap(Pipeline, (pipeline) => NodeArchive.warn(pipeline, targets)).pipe(

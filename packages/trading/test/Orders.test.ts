@@ -57,7 +57,7 @@ const signing = Layer.mergeAll(
 /** A body whose action has its members in the order of the bytes. */
 const readBody = Schema.decodeUnknownSync(Schema.Struct({ ...SignedEnvelope.fields, action: Schema.Unknown }))
 
-const taken = (response: string) => ScriptedTransport.answer(200, `{"status":"ok","response":${response}}`)
+const taken = (response: string) => ScriptedTransport.response(200, `{"status":"ok","response":${response}}`)
 const statuses = (...each: ReadonlyArray<string>) => taken(`{"type":"order","data":{"statuses":[${each.join(",")}]}}`)
 
 const resting = `{"resting":{"oid":77738308,"cloid":"${cloid}"}}`
@@ -129,7 +129,7 @@ describe("submit", () => {
   })
 
   it.effect("fails if the venue refuses the whole action, without entries", () => {
-    const { run } = venue(ScriptedTransport.answer(200, `{"status":"err","response":"Order has zero size."}`))
+    const { run } = venue(ScriptedTransport.response(200, `{"status":"err","response":"Order has zero size."}`))
     return run(Effect.gen(function*() {
       const error = yield* flipReason(submit(yield* actions.placeOrders))
       assert.strictEqual(error._tag, "ActionRejected")

@@ -110,7 +110,7 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
       (weights[type] ?? 20) +
       (type.startsWith("userFills") && Array.isArray(response) ? Math.floor(response.length / 20) : 0)
     ])
-    return ScriptedTransport.answer(200, JSON.stringify(response))
+    return ScriptedTransport.response(200, JSON.stringify(response))
   })
   const mirror = yield* AccountMirror.make(10_000)
   const calls = yield* Effect.forEach(

@@ -26,10 +26,10 @@ const action = Effect.orDie(
 
 const submit = (signed: SignedAction) => Exchange.use((exchange) => exchange.submit(signed))
 
-const refused = (text: string) => ScriptedTransport.answer(200, JSON.stringify({ status: "err", response: text }))
+const refused = (text: string) => ScriptedTransport.response(200, JSON.stringify({ status: "err", response: text }))
 
 const duplicate = refused(`Invalid nonce: duplicate nonce ${now}`)
-const ok = ScriptedTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
+const ok = ScriptedTransport.response(200, `{"status":"ok","response":{"type":"default"}}`)
 
 /** A gateway before a venue that reacts to one request after the other. */
 const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) => {
@@ -48,7 +48,7 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
   [refused("Nonce mismatch."), "Rejected", 0],
   [refused("Action already expired"), "StillUnknown ActionRejected", 1],
   [refused("Too many cumulative requests sent (2 > 1)"), "StillUnknown ActionRejected", 1],
-  [ScriptedTransport.answer(429, "null"), "StillUnknown UpstreamRateLimited", 1],
+  [ScriptedTransport.response(429, "null"), "StillUnknown UpstreamRateLimited", 1],
   [ScriptedTransport.unreachable, "StillUnknown UpstreamUnavailable", 1],
   [ScriptedTransport.broken, "StillUnknown OutcomeUnknown", 1]
 ]
@@ -114,7 +114,7 @@ describe("a program that signs anew what was not sent", () => {
     for (
       const [response, reason] of [
         [ScriptedTransport.unreachable, "UpstreamUnavailable"],
-        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [ScriptedTransport.response(429, "null"), "UpstreamRateLimited"],
         [refused("Action already expired"), "ActionRejected"]
       ] as const
     ) {

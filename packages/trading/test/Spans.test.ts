@@ -25,7 +25,7 @@ const addresses = {
   node: [`https://node.test/${keys[2]}`]
 }
 const spotMeta = `{"universe":[],"tokens":[]}`
-const accepted = ScriptedTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
+const accepted = ScriptedTransport.response(200, `{"status":"ok","response":{"type":"default"}}`)
 const signed: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
   nonce: now,
@@ -54,7 +54,7 @@ const traced = (react: (sent: ScriptedTransport.Sent) => ScriptedTransport.React
 const isAtFirst = ({ url }: ScriptedTransport.Sent) => url.startsWith("https://first.test/")
 
 const answering = (sent: ScriptedTransport.Sent) =>
-  isAtFirst(sent) ? ScriptedTransport.unreachable : ScriptedTransport.answer(200, spotMeta)
+  isAtFirst(sent) ? ScriptedTransport.unreachable : ScriptedTransport.response(200, spotMeta)
 
 const meta = Info.Info.use((info) => info.spotMeta())
 
@@ -77,7 +77,7 @@ describe("the spans of a read", () => {
   })
 
   it.effect("say that a cached response answered, and that it was refreshed in the background", () => {
-    const { run, spans, tree } = traced(() => ScriptedTransport.answer(200, spotMeta))
+    const { run, spans, tree } = traced(() => ScriptedTransport.response(200, spotMeta))
     return run(Effect.gen(function*() {
       yield* meta
       const before = spans.length
@@ -103,7 +103,7 @@ describe("the spans of a read", () => {
   })
 
   it.effect("say that another call answered", () => {
-    const { run, tree } = traced(() => Effect.as(Effect.sleep(1000), ScriptedTransport.answer(200, spotMeta)))
+    const { run, tree } = traced(() => Effect.as(Effect.sleep(1000), ScriptedTransport.response(200, spotMeta)))
     return run(Effect.gen(function*() {
       const calls = yield* Effect.forkChild(Effect.all([meta, meta], { concurrency: 2 }))
       yield* TestClock.adjust(1000)
@@ -180,9 +180,9 @@ describe("an upstream", () => {
 describe("keys of addresses", () => {
   it.effect("are in no span, log line, metric or header, whatever an upstream says or how a call ends", () => {
     const reactions: ReadonlyArray<(sent: ScriptedTransport.Sent) => ScriptedTransport.Reaction> = [
-      ({ url }) => ScriptedTransport.answer(404, `no route ${url}`),
-      ({ url }) => ScriptedTransport.answer(502, `{"error":"${url} is away"}`),
-      ({ url }) => ScriptedTransport.answer(200, `<p>${url}</p>`, { "content-type": "text/html" }),
+      ({ url }) => ScriptedTransport.response(404, `no route ${url}`),
+      ({ url }) => ScriptedTransport.response(502, `{"error":"${url} is away"}`),
+      ({ url }) => ScriptedTransport.response(200, `<p>${url}</p>`, { "content-type": "text/html" }),
       () => ScriptedTransport.broken,
       () => ScriptedTransport.unreachable,
       ({ url }) => Effect.die(new Error("a defect", { cause: new URL(url).hostname }))

@@ -40,7 +40,7 @@ const read = (text: string): Envelope => JSON.parse(text) as Envelope
 const nodeOf = (answers: { readonly [method: string]: string }) =>
   ScriptedTransport.make(({ body }) => {
     const { id, method } = read(body)
-    return ScriptedTransport.answer(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
+    return ScriptedTransport.response(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
   })
 const sample = (id: string) => {
   const { response } = samples.samples.find((each) => each.id === id) ?? assert.fail(id)
@@ -133,21 +133,21 @@ describe("typed methods", () => {
   it.effect("an answer that is no JSON-RPC is read by its status", () =>
     Effect.forEach(
       [
-        [ScriptedTransport.answer(200, "[]"), "UpstreamMalformed"],
-        [ScriptedTransport.answer(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
-        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
-        [ScriptedTransport.answer(429, ""), "UpstreamRateLimited"],
-        [ScriptedTransport.answer(400, "bad", { "content-type": "text/plain" }), "InvalidRequest"],
-        [ScriptedTransport.answer(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
+        [ScriptedTransport.response(200, "[]"), "UpstreamMalformed"],
+        [ScriptedTransport.response(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
+        [ScriptedTransport.response(429, "null"), "UpstreamRateLimited"],
+        [ScriptedTransport.response(429, ""), "UpstreamRateLimited"],
+        [ScriptedTransport.response(400, "bad", { "content-type": "text/plain" }), "InvalidRequest"],
+        [ScriptedTransport.response(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
         [
-          ScriptedTransport.answer(
+          ScriptedTransport.response(
             404,
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32005,\"message\":\"x\"}}"
           ),
           "UpstreamRateLimited"
         ],
         [
-          ScriptedTransport.answer(
+          ScriptedTransport.response(
             401,
             "{\"type\":\"urn:trigate:problem:unauthorized\",\"title\":\"Unauthorized\",\"status\":401,\"_tag\":\"Unauthorized\"}",
             { "content-type": "application/problem+json" }
@@ -247,7 +247,7 @@ describe("relay", () => {
     const transport = ScriptedTransport.make(({ body, url }) =>
       url.startsWith("https://dead")
         ? ScriptedTransport.broken
-        : ScriptedTransport.answer(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
+        : ScriptedTransport.response(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
     )
     return Effect.gen(function*() {
       assert.strictEqual(yield* evm.use((service) => service.gasPrice()), 1n)
@@ -312,7 +312,7 @@ class Second extends Context.Service<Second, TradingEvm.TradingEvm["Service"]>()
 describe("two of a kind in one program", () => {
   it.effect("ask their own nodes", () => {
     const transport = ScriptedTransport.make(({ body, url }) =>
-      ScriptedTransport.answer(
+      ScriptedTransport.response(
         200,
         `{"jsonrpc":"2.0","id":${read(body).id},"result":"${url.startsWith("https://one") ? "0x1" : "0x2"}"}`
       )

@@ -71,7 +71,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const transport = ScriptedTransport.make(({ body }) => {
     const type = /"type":"(?<type>\w+)"/u.exec(body)?.groups?.["type"] ?? ""
     spent.push([now, weights[type] ?? 20])
-    return ScriptedTransport.answer(200, `{"time":${now}}`)
+    return ScriptedTransport.response(200, `{"time":${now}}`)
   })
   const calls = yield* Effect.forEach(
     Array.from({ length: accounts }, (_, account) => account),

@@ -78,7 +78,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
     const last = barAt(req.interval, Math.min(now, req.endTime ?? now))
     const found = barsOf(req, barAt(req.interval, req.startTime), last)
     weight += responseWeight(candleSnapshot, found.length)
-    return ScriptedTransport.answer(200, CandleText.write(found))
+    return ScriptedTransport.response(200, CandleText.write(found))
   })
 
   const texts = new Map<string, string>()

@@ -61,11 +61,11 @@ export const make = Effect.fnUntraced(function*(
       Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${formatFault(fault)})`),
     back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
-  let askAgainAt = longAgo
+  let retryAt = longAgo
   yield* Metric.update(gauge, 0)
 
   /** Returns whether every call runs without the store at a time. */
-  const isPaused = (now: MonotonicTime): boolean => outage.isAway() && now < askAgainAt
+  const isPaused = (now: MonotonicTime): boolean => outage.isAway() && now < retryAt
 
   /**
    * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
@@ -82,14 +82,14 @@ export const make = Effect.fnUntraced(function*(
         const now = monotonicTime(clock)
         if (isPaused(now)) return local
         // one call tests whether the store is reachable again; no other call waits for the result
-        askAgainAt = addMillis(now, pause)
+        retryAt = addMillis(now, pause)
       }
       // the end of a scope must not wait for an uninterruptible step
       return Effect.matchEffect(inTime(Effect.interruptible(shared)), {
         onSuccess: (value) => Effect.as(outage.back, value),
         onFailure: (error): Effect.Effect<A, E, R> => {
           if (!isStoreFault(error)) return Effect.andThen(outage.back, Effect.fail(error))
-          askAgainAt = addMillis(monotonicTime(clock), pause)
+          retryAt = addMillis(monotonicTime(clock), pause)
           return Effect.andThen(outage.away(error), local)
         }
       })

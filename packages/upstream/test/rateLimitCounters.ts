@@ -8,9 +8,10 @@ import * as Random from "effect/Random"
 
 type Operation = (counters: RateLimiterShared.Counters) => Effect.Effect<unknown, StoreFault>
 
+// minutes long: the keys of a real Redis must not expire while an operation waits for the processor
 const limits = [
   RateLimiterShared.sharedLimit("paced", RateWindow.windowBounds(300, 60_000, 60, 0.05), true),
-  RateLimiterShared.sharedLimit("quota", RateWindow.windowBounds(40, 1000, 20, 0), false)
+  RateLimiterShared.sharedLimit("quota", RateWindow.windowBounds(40, 600_000, 20, 0), false)
 ]
 
 /** The order of a hash in Redis is not defined. */

@@ -169,7 +169,7 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
           ? `the gateway at ${gateway.origin} closed the connection during its response`
           : `no gateway responds at ${gateway.origin}; name another with --gateway`
       })
-  ).pipe(Effect.flatMap((answer) => readOutcome(answer, { ...identity, legs: legCountIn(body) })))
+  ).pipe(Effect.flatMap((response) => readOutcome(response, { ...identity, legs: legCountIn(body) })))
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
@@ -218,7 +218,7 @@ const layerGateway = (address: string) =>
     Actions,
     Effect.gen(function*() {
       const over = yield* Target.admin("actions", address)
-      const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
+      const sendCalls = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
         Effect.mapError(over(calls), (error) => {
           const reason: unknown = unwrapReason(error)
           return isUnavailable(reason) && reason.upstream === Connection.label
@@ -226,15 +226,15 @@ const layerGateway = (address: string) =>
             : toFault(error)
         })
       return Actions.of({
-        network: Effect.map(asked(Health.ready()), ({ network }) => network),
+        network: Effect.map(sendCalls(Health.ready()), ({ network }) => network),
         list: Effect.map(
-          asked(Admin.actions()),
+          sendCalls(Admin.actions()),
           (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
         ),
-        forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
+        forget: ({ fingerprint }) => sendCalls(Admin.forget(fingerprint)),
         find: (id, seconds) => {
           const wait = Duration.seconds(seconds)
-          return asked(
+          return sendCalls(
             Outcomes.outcome({ id }, { wait }).pipe(
               Effect.catchTag(
                 "ActionNotFound",
@@ -245,7 +245,7 @@ const layerGateway = (address: string) =>
           )
         },
         resolve: Effect.fnUntraced(function*(entry) {
-          const resolution = yield* asked(Admin.resolve(entry.fingerprint))
+          const resolution = yield* sendCalls(Admin.resolve(entry.fingerprint))
           if (resolution._tag === "Absent") {
             return yield* new ActionsFault({ message: "The action has already been resolved" })
           }

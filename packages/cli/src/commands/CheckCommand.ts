@@ -55,7 +55,7 @@ const failed = (type: string, detail: string): DriftFinding => ({
 })
 
 /** Sends one query to the venue, without a key of the gateway. */
-const ask = ({ own }: Connection.Connection["Service"], query: DriftQuery): Effect.Effect<DriftFinding> =>
+const sendQuery = ({ own }: Connection.Connection["Service"], query: DriftQuery): Effect.Effect<DriftFinding> =>
   own.post("/info", query.body.text).pipe(
     Effect.timeout(deadline),
     Effect.match({
@@ -123,7 +123,7 @@ export const command = Command.make("check", {
       `check: ${all} queries of the catalog of ${catalogDate} at ${baseUrl.origin}, at most ${weight} of the weight per minute, ` +
       `${Math.ceil(total / weight)} minutes`
     ])
-    const findings = yield* compareVenue((query) => ask(connection, query), weight, (finding, number) => {
+    const findings = yield* compareVenue((query) => sendQuery(connection, query), weight, (finding, number) => {
       const text = describe(finding)
       return Output.printNotes([`${number}/${all} ${finding.type}: ${finding.state}${text === "" ? "" : ` (${text})`}`])
     })

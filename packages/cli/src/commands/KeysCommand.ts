@@ -60,23 +60,23 @@ const shown = ({ state: _, ...record }: ReturnedKey): KeyShown => record
 
 /** Returns the operations on the keys of a running gateway, through its admin routes at a URL. */
 export const ofGateway = Effect.fnUntraced(function*(address: string) {
-  const asked = yield* Target.admin("keys", address)
+  const sendCalls = yield* Target.admin("keys", address)
   const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: ReturnedKey }): KeyIssued => ({
     key,
     record: shown(record)
   })
   return {
-    list: Effect.map(asked(Admin.keys()), ({ keys }) => keys.map(shown)),
+    list: Effect.map(sendCalls(Admin.keys()), ({ keys }) => keys.map(shown)),
     create: (creation: KeyStore.Creation) => {
       const { lifetime: _, ...wanted } = creation
-      return Effect.map(asked(Admin.createKey({ ...wanted, ...encodeLifetime(creation) })), issued)
+      return Effect.map(sendCalls(Admin.createKey({ ...wanted, ...encodeLifetime(creation) })), issued)
     },
     rotate: (rotation: KeyStore.Rotation) => {
       const overlap = Duration.toMillis(rotation.overlap)
-      return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...encodeLifetime(rotation) })), issued)
+      return Effect.map(sendCalls(Admin.rotateKey(rotation.name, { overlap, ...encodeLifetime(rotation) })), issued)
     },
     revoke: ({ name, prefix }: { readonly name: string; readonly prefix?: string }) =>
-      asked(Admin.revokeKeys(name, prefix === undefined ? {} : { prefix }))
+      sendCalls(Admin.revokeKeys(name, prefix === undefined ? {} : { prefix }))
   }
 })
 

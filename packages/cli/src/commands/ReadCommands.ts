@@ -408,10 +408,15 @@ const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(d
 
 const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
   const access = yield* GatewayAccess.connect
-  const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
+  const readReceipt = (request: { readonly hash: Hash }) =>
+    GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
   // continues to poll while the gateway is unreachable; a wrong URL is reported at once
-  yield* Effect.catchIf(ask({ hash }), () => MutableRef.get(access.unreachable) === undefined, () => Effect.void)
-  const wait = ReceiptWait.wait(ask, { hash, deadline })
+  yield* Effect.catchIf(
+    readReceipt({ hash }),
+    () => MutableRef.get(access.unreachable) === undefined,
+    () => Effect.void
+  )
+  const wait = ReceiptWait.wait(readReceipt, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)
   return yield* Output.withProgress((show) => {
     const ticks = Effect.repeat(

@@ -75,10 +75,10 @@ export const sendRequest = <A>(
 /** Makes a decoder for responses from the gateway itself, which can have a status other than 200. */
 export const ownReader = <Response extends Operation.AnyCodec>(response: Response) => {
   const read = Operation.decodeJson(response)
-  return (answer: Operation.UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
+  return (received: Operation.UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
     Effect.mapError(
-      read(answer.upstream, answer.json),
-      (malformed) => wrapReason(answer.status === 200 ? malformed : Operation.servedResponseFailure(answer))
+      read(received.upstream, received.json),
+      (malformed) => wrapReason(received.status === 200 ? malformed : Operation.servedResponseFailure(received))
     )
 }
 
@@ -159,8 +159,8 @@ export const sendAt = (path: string, chain: Chain) =>
     Effect.fnUntraced(function*(call) {
       const id = yield* Connection.use(({ nextId }) => nextId)
       const sending = Connection.use(({ chains }) => chains.post(path, EvmProtocol.body(id, call)))
-      const answer = yield* Effect.mapError(sending, broken({ advice }))
-      return yield* Effect.mapError(parseResponse(answer, id), (error) =>
+      const response = yield* Effect.mapError(sending, broken({ advice }))
+      return yield* Effect.mapError(parseResponse(response, id), (error) =>
         error._tag === "UpstreamMalformed"
           ? new OutcomeUnknown({ upstream: error.upstream, advice, detail: error.message })
           : error)

@@ -548,7 +548,7 @@ export const openIssue = (response: Operation.UpstreamResponse): string | undefi
       : undefined)
 }
 
-const decodeAnswer = Schema.decodeUnknownOption(
+const decodeReply = Schema.decodeUnknownOption(
   Schema.Struct({ status: Schema.String, response: Schema.optionalKey(Schema.Unknown) })
 )
 const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
@@ -615,16 +615,16 @@ const errorText = (response: unknown, text: string): string =>
 const unknownOutcome = (response: Operation.UpstreamResponse, identity: Identity) =>
   Operation.outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
 
-const readOk = (answer: Operation.UpstreamResponse, legs: number, identity: Identity) => {
-  const value = answer.json.valueOrUndefined
+const readOk = (received: Operation.UpstreamResponse, legs: number, identity: Identity) => {
+  const value = received.json.valueOrUndefined
   const accepted = decodeAccepted(value)
-  const body = Option.isSome(accepted) ? accepted : decodeAnswer(value)
-  if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
-  const signer = identity.signer ?? answer.signer
+  const body = Option.isSome(accepted) ? accepted : decodeReply(value)
+  if (Option.isNone(body)) return Effect.fail(unknownOutcome(received, identity))
+  const signer = identity.signer ?? received.signer
   const { response, status } = body.value
-  if (status !== "ok") return Effect.fail(classifyRejection(errorText(response, answer.text), signer))
+  if (status !== "ok") return Effect.fail(classifyRejection(errorText(response, received.text), signer))
   return Option.match(accepted, {
-    onNone: () => Effect.fail(unknownOutcome(answer, identity)),
+    onNone: () => Effect.fail(unknownOutcome(received, identity)),
     onSome: (taken) => Effect.succeed({ ...taken, entries: entriesIn(taken.response, legs, signer) })
   })
 }

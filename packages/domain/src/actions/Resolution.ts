@@ -129,7 +129,7 @@ export const ofOutcome = <R>(
   unresolved: Unresolved
 ): Effect.Effect<Resolution, StillUnknown, R> =>
   outcome.pipe(
-    Effect.map((answer): Resolution => ({ _tag: "Accepted", result: answer })),
+    Effect.map((response): Resolution => ({ _tag: "Accepted", result: response })),
     Effect.catchTags({
       ActionRejected: (rejection) => Effect.fromOption(ofRejection(rejection), () => rejection),
       NonceAlreadyUsed: (error) => Effect.fromOption(ofNonceUsed(error), () => error)

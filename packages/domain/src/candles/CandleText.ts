@@ -387,12 +387,12 @@ export const isInWindow = (
 }
 
 /** Returns whether the parsed bars of a response are as {@link isInWindow} requires. */
-export const isCacheable = (request: CandleWindowRequest, answer: Encoding.Json): boolean => {
+export const isCacheable = (request: CandleWindowRequest, response: Encoding.Json): boolean => {
   const { interval, startTime } = request
   const end = validEnd(request)
   if (end === undefined) return false
   let before = barAt(interval, startTime) - 1
-  return timesIn(answer.valueOrUndefined, request)?.every((time) => {
+  return timesIn(response.valueOrUndefined, request)?.every((time) => {
     if (!isMillis(time) || time > end) return false
     const bar = barAt(interval, time)
     const follows = bar > before

@@ -69,24 +69,24 @@ const gatewayRefusals: ReadonlySet<unknown> = new Set(["InvalidRequest", "LogRan
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** Returns the largest of the numbers in `words` that are below `asked`; `undefined` if there is no such number. */
-export const limitIn = (words: string, asked: number): number | undefined => {
+/** Returns the largest of the numbers in `words` that are below `requested`; `undefined` if there is no such number. */
+export const limitIn = (words: string, requested: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {
     const digits = Number(groups?.["digits"]?.replace(/[,_]/gu, ""))
     const value = groups?.["thousands"] === undefined ? digits : digits * 1000
-    if (value > 0 && value < asked && value > (limit ?? 0)) limit = value
+    if (value > 0 && value < requested && value > (limit ?? 0)) limit = value
   }
   return limit
 }
 
 const range = /\[(?<from>0x[\da-f]{1,12}), ?(?<to>0x[\da-f]{1,12})\]/iu
 
-/** Returns the number of blocks in the range that a message suggests, if it is smaller than `asked`. */
-const suggestedIn = (words: string, asked: number): number | undefined => {
+/** Returns the number of blocks in the range that a message suggests, if it is smaller than `requested`. */
+const suggestedIn = (words: string, requested: number): number | undefined => {
   const { from, to } = range.exec(words)?.groups ?? {}
   const blocks = Number(to) - Number(from) + 1
-  return blocks > 0 && blocks < asked ? blocks : undefined
+  return blocks > 0 && blocks < requested ? blocks : undefined
 }
 
 /** Returns whether a message reports that the range or the result of a query is too large. */
@@ -108,11 +108,11 @@ export const isLogRefusal = ({ code, error, isForbidden, message }: RpcError): b
 
 /** Returns the limit that a query of logs may exceed; `undefined` if a smaller query would not be served either. */
 export const readLogRefusal = (
-  answer: RpcResponse,
+  response: RpcResponse,
   { alternatives, blocks }: LogQuerySize
 ): LogRefusal | undefined => {
-  if (answer._tag === "Result" || (blocks < 2 && alternatives < 2) || !isLogRefusal(answer)) return undefined
-  const { message } = answer
+  if (response._tag === "Result" || (blocks < 2 && alternatives < 2) || !isLogRefusal(response)) return undefined
+  const { message } = response
   const suggested = suggestedIn(message, blocks)
   if (ofResults.test(message)) return { reason: "results", limit: suggested }
   if (ofBlocks.test(message)) return { reason: "blocks", limit: limitIn(message, blocks) }

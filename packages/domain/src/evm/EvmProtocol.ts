@@ -211,17 +211,19 @@ const readMembers = (
 ): Result.Result<RpcResponse, GatewayError.UpstreamMalformed> => {
   const result = textOf?.("result")
   const error = textOf?.("error")
-  const answeredId = textOf?.("id")
-  const answersUs = answeredId === String(id)
+  const responseId = textOf?.("id")
+  const isOwnResponse = responseId === String(id)
   // Erigon sends a null result with an error
   if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
     // a node that could not parse the request responds with a null id
-    return answersUs || answeredId === "null"
+    return isOwnResponse || responseId === "null"
       ? Result.succeed(readError(error, member(value, "error")))
       : Result.fail(Operation.malformed(upstream, "The response has a different id than the request"))
   }
   if (textOf === undefined) return Result.fail(Operation.malformed(upstream, "Expected a JSON-RPC object"))
-  if (!answersUs) return Result.fail(Operation.malformed(upstream, "The response has a different id than the request"))
+  if (!isOwnResponse) {
+    return Result.fail(Operation.malformed(upstream, "The response has a different id than the request"))
+  }
   return result === undefined || (error !== undefined && error !== "null")
     ? Result.fail(Operation.malformed(upstream, "Expected exactly one of result and error"))
     : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
@@ -288,9 +290,9 @@ const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<B
   for (const [place, id] of ids.entries()) {
     const next = ids[place + 1]
     const end = next === undefined ? text.length - 2 : text.indexOf(`},{"jsonrpc":"2.0","id":${next},"result":`, start)
-    const answer = end < 0 ? undefined : usualResult(text.slice(start, end + 1), id)
-    if (answer === undefined) return undefined
-    results.push(Result.succeed(answer))
+    const response = end < 0 ? undefined : usualResult(text.slice(start, end + 1), id)
+    if (response === undefined) return undefined
+    results.push(Result.succeed(response))
     start = end + 2
   }
   return text.startsWith("[") && text.endsWith("]") ? results : undefined
@@ -489,8 +491,8 @@ const unread = ({ json, upstream }: Operation.UpstreamResponse, issue: string) =
  * Returns whether an error reports an exhausted rate limit. Some nodes send a rate-limit code for a query that is too
  * large; no other address would accept that query.
  */
-const isRateLimited = (answer: Extract<RpcResponse, { readonly _tag: "Error" }>, method: string): boolean =>
-  isRateLimit(answer.code) && !(method === logsMethod ? isLogRefusal(answer) : isOfSize(answer.message))
+const isRateLimited = (response: Extract<RpcResponse, { readonly _tag: "Error" }>, method: string): boolean =>
+  isRateLimit(response.code) && !(method === logsMethod ? isLogRefusal(response) : isOfSize(response.message))
 
 /**
  * Classifies the response to a call of `method` with the ID `id`. Nodes send JSON-RPC errors with any HTTP status.
@@ -506,21 +508,21 @@ export const judge = (id: number, method: string) =>
   if (Result.isFailure(read)) {
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
-  const answer = read.success
-  if (answer._tag === "Error" && isRateLimited(answer, method)) {
+  const rpcResponse = read.success
+  if (rpcResponse._tag === "Error" && isRateLimited(rpcResponse, method)) {
     return Operation.retryable("rate_limited", () => Operation.responseFailure(response), {
-      answer,
+      answer: rpcResponse,
       retryAfter: response.retryAfter
     })
   }
-  if (answer._tag === "Error" && isForbidden(response.status)) {
+  if (rpcResponse._tag === "Error" && isForbidden(response.status)) {
     return Operation.retryable("declined", () => Operation.responseFailure(response), {
-      answer: { ...answer, isForbidden: true }
+      answer: { ...rpcResponse, isForbidden: true }
     })
   }
-  return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
-    ? Operation.retryable("declined", after(Operation.responseFailure(response)), { answer })
-    : Operation.answered(answer)
+  return response.status >= 500 || (rpcResponse._tag === "Error" && rpcResponse.isOdd === true)
+    ? Operation.retryable("declined", after(Operation.responseFailure(response)), { answer: rpcResponse })
+    : Operation.answered(rpcResponse)
 }
 
 /** An ID that no request has. */
@@ -533,8 +535,8 @@ const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /
  * Returns the error with which geth refuses a batch: geth reports it as the response to the first call, and omits the
  * other responses. Returns `undefined` for any other response.
  */
-const soleError = (answers: ReadonlyArray<BatchMember>) => {
-  const [first, ...others] = answers
+const soleError = (responses: ReadonlyArray<BatchMember>) => {
+  const [first, ...others] = responses
   const isSole = others.length > 0 && others.every(Result.isFailure)
   return isSole && first !== undefined && Result.isSuccess(first) && first.success._tag === "Error"
     ? first.success
@@ -555,13 +557,13 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       answer: { _tag: "NoBatches" as const, most: limitIn(message, ids.length) }
     })
   if (Result.isSuccess(read)) {
-    const answers = read.success
-    const broken = answers.find(Result.isFailure)
-    if (broken === undefined) return Operation.answered({ _tag: "Each", answers })
-    const sole = soleError(answers)
+    const responses = read.success
+    const broken = responses.find(Result.isFailure)
+    if (broken === undefined) return Operation.answered({ _tag: "Each", responses })
+    const sole = soleError(responses)
     return sole !== undefined && isBatchRefusal(sole)
       ? declined(broken.failure, sole.message)
-      : Operation.retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
+      : Operation.retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", responses } })
   }
   const refusal = Option.getOrUndefined(
     Result.getSuccess(readResponse(response.upstream, response.json, unusedId))
@@ -569,7 +571,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
   if (refusal?._tag === "Error" && isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
     return Operation.retryable("rate_limited", () => Operation.responseFailure(response), {
-      answer: { _tag: "Each", answers: ids.map(() => each) },
+      answer: { _tag: "Each", responses: ids.map(() => each) },
       retryAfter: response.retryAfter
     })
   }
@@ -604,12 +606,12 @@ export const reads: Operation.ReadProtocol<CheckedRead, RpcResponse, GatewayErro
   },
   cachePolicy: ({ operation, request }, now, onRequest) =>
     (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),
-  isCacheable: ({ operation, request }, answer) =>
-    answer._tag === "Result" && (operation.isCacheable?.(request, answer.result) ?? true),
+  isCacheable: ({ operation, request }, response) =>
+    response._tag === "Result" && (operation.isCacheable?.(request, response.result) ?? true),
   codec: {
-    store: (answer) => answer._tag === "Result" ? { head: "", body: answer.result.text } : undefined,
+    store: (response) => response._tag === "Result" ? { head: "", body: response.result.text } : undefined,
     restore: ({ body }, age) => result(Json.of(typeof body === "string" ? body : Json.decodeLossy(body)), age),
-    faultOf: (answer) => answer._tag === "Result" ? undefined : isFaultCode(answer.code) ? "upstream" : "caller"
+    faultOf: (response) => response._tag === "Result" ? undefined : isFaultCode(response.code) ? "upstream" : "caller"
   },
   write: (call, id) => ({ body: Json.encode(body(id, call)), judge: judge(id, call.operation.name) })
 }
@@ -643,22 +645,22 @@ export const makeReader = <
   const decodeResult = Operation.decodeJson(operation.response)
   return (
     upstream: string,
-    answer: RpcResponse
+    response: RpcResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | GatewayError.CommonFailure> => {
-    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
-    const error = answer.error.valueOrUndefined
+    if (response._tag === "Result") return decodeResult(upstream, response.result)
+    const error = response.error.valueOrUndefined
     const data = member(error, "data")
     const travelled = Option.orElse(
       decodeData(data),
-      () => decodeData(decodeRevert(upstream, answer.code, answer.message, error))
+      () => decodeData(decodeRevert(upstream, response.code, response.message, error))
     )
-    if (Option.isNone(travelled) && answer.isForbidden === true) {
-      const detail = `${upstream} returned error ${answer.code}: ${answer.message}`
+    if (Option.isNone(travelled) && response.isForbidden === true) {
+      const detail = `${upstream} returned error ${response.code}: ${response.message}`
       return Effect.fail(new GatewayError.UpstreamForbidden({ upstream, detail }))
     }
     return Effect.fail(Option.getOrElse(
       travelled,
-      () => failureOfCode(upstream, operation.name, answer.code, answer.message)
+      () => failureOfCode(upstream, operation.name, response.code, response.message)
     ))
   }
 }
@@ -674,10 +676,10 @@ export const makeRead = <
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const write = Operation.encodeRequest(operation.request, ["params"])
   const read = makeReader<Request, Response, Failures>(operation)
-  return <E, R>(label: string, ask: Send<E, R>) =>
+  return <E, R>(label: string, send: Send<E, R>) =>
     Effect.fnUntraced(function*(request?: Request["Type"]) {
       const params = yield* write(request)
-      return yield* read(label, yield* ask({ operation, params, request }))
+      return yield* read(label, yield* send({ operation, params, request }))
     })
 }
 
@@ -688,8 +690,8 @@ export const makeMethod = <
   const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
   const make = makeRead<Request, Response, Failures>(operation)
-  return <E, R>(service: string, label: string, ask: Send<E, R>) => {
-    const read = make(label, ask)
+  return <E, R>(service: string, label: string, send: Send<E, R>) => {
+    const read = make(label, send)
     return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
       Effect.mapError(read(request), GatewayError.wrapReason)
     )
@@ -716,7 +718,7 @@ type SendFailure = GatewayError.OutcomeUnknown | GatewayError.PolicyViolation | 
  */
 export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>, isClient = false) => {
   const write = Operation.encodeRequest(operation.request, ["params"])
-  const read: (upstream: string, answer: RpcResponse) => Effect.Effect<Json.Hash, SendFailure> = isClient
+  const read: (upstream: string, response: RpcResponse) => Effect.Effect<Json.Hash, SendFailure> = isClient
     ? makeReader({ ...operation, failures: [...operation.failures, ...GatewayError.callerFailures] })
     : makeReader(operation)
   const decodeHash = Operation.decodeJson(operation.response)
@@ -725,21 +727,21 @@ export const makeSend = (operation: ReturnType<typeof EvmMethods.rawTransaction>
   return <E, R>(
     service: string,
     label: string,
-    ask: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcResponse, E, R>
+    send: (call: Omit<CheckedOnce, "surface">) => Effect.Effect<RpcResponse, E, R>
   ) =>
     Effect.fn(`${service}.${operation.name}`)(
       function*({ transaction }: SignedTransaction) {
         const params = yield* write([transaction])
-        const answer = yield* ask({ operation, params })
-        if (answer._tag === "Result") {
+        const response = yield* send({ operation, params })
+        if (response._tag === "Result") {
           // a malformed hash does not show whether the node accepted the transaction
-          return yield* Effect.mapError(decodeHash(label, answer.result), ({ message }) => unknown(label, message))
+          return yield* Effect.mapError(decodeHash(label, response.result), ({ message }) => unknown(label, message))
         }
-        const { code, error, message } = answer
+        const { code, error, message } = response
         if (refusals.has(code)) return yield* Operation.invalidRequest([{ path: ["params", 0], message }])
         // an internal error without an error of a gateway does not show whether the node accepted the transaction
         const isOpen = member(error.valueOrUndefined, "data") === undefined
-        return yield* Effect.mapError(read(label, answer), (failure) =>
+        return yield* Effect.mapError(read(label, response), (failure) =>
           isOpen && failure._tag === "UpstreamUnavailable" ? unknown(label, message) : failure)
       },
       Effect.mapError(GatewayError.wrapReason)

@@ -255,8 +255,10 @@ const isTransient = (error: unknown): boolean => EvmProtocol.member(unwrapReason
  * Requests a receipt. Returns `undefined` if the transaction is not in a block yet, or if the request failed and can be
  * retried.
  */
-export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Effect.Effect<Receipt | undefined, E, R> =>
-  ask.pipe(
+export const pollReceipt = <E, R>(
+  request: Effect.Effect<Receipt | null, E, R>
+): Effect.Effect<Receipt | undefined, E, R> =>
+  request.pipe(
     Effect.catchIf(isTransient, () => Effect.succeed(null)),
     Effect.map((receipt) => receipt === null || isPreconfirmed(receipt) ? undefined : receipt)
   )

@@ -82,10 +82,10 @@ export interface Freshness {
 /**
  * Returns whether a response is HTTP 500 `null`, which the venue sends for an unknown coin or any other unknown name.
  */
-const isNothing = (answer: Operation.UpstreamResponse): boolean =>
-  answer.status === 500 && answer.text.trim() === "null"
+const isNothing = (response: Operation.UpstreamResponse): boolean =>
+  response.status === 500 && response.text.trim() === "null"
 
-const isSomething = (_request: unknown, answer: Encoding.Json): boolean => answer.text.trim() !== "null"
+const isSomething = (_request: unknown, response: Encoding.Json): boolean => response.text.trim() !== "null"
 
 /**
  * The declaration of a query. `request` contains the query's members except `type`, because the type is the operation's
@@ -590,11 +590,11 @@ export const makeMethod = <
   Response extends Operation.AnyCodec,
   const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
-  const ask = sending(operation)
+  const sendRequest = sending(operation)
   const read = Operation.makeReader<Request, Response, Failures>(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
-      Effect.mapError(Effect.flatMap(ask(send, request), (response) => read(request, response)), wrapReason)
+      Effect.mapError(Effect.flatMap(sendRequest(send, request), (response) => read(request, response)), wrapReason)
     )
 }
 
@@ -620,11 +620,11 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<Operation
     Failures
   >
 ) => {
-  const ask = sending(operation)
+  const sendRequest = sending(operation)
   const read = Operation.makeReader(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: Candle.CandleWindowRequest) {
-      const response = yield* ask(send, request)
+      const response = yield* sendRequest(send, request)
       const bars = yield* read(request, response)
       // uses the time after the response, so that bars that expired during the request count as missing
       return Candle.fromSnapshot(request, bars, yield* Clock.currentTimeMillis, Candle.readSources(response.candles))
@@ -752,9 +752,9 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
   Predicate.hasProperty(query, "oid") && !Predicate.isString(query.oid)
 
-const isFinalOrder = ({ json: { valueOrUndefined: answer } }: Operation.UpstreamResponse): boolean =>
-  Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
-  finalOrderStates.has(answer.order.status)
+const isFinalOrder = ({ json: { valueOrUndefined: response } }: Operation.UpstreamResponse): boolean =>
+  Predicate.hasProperty(response, "order") && Predicate.hasProperty(response.order, "status") &&
+  finalOrderStates.has(response.order.status)
 
 /**
  * Returns the read protocol with the cache policies of `options`. A window of bars is cached only after all of its bars

@@ -221,9 +221,9 @@ export interface Cost {
 
 /** A response that always means one typed error, regardless of its HTTP status. */
 export interface DeclaredRefusal<Request, Failure> {
-  readonly matches: (answer: UpstreamResponse) => boolean
+  readonly matches: (response: UpstreamResponse) => boolean
   // a method, so that an operation with any request type is assignable to `Operation`
-  failure(request: Request, answer: UpstreamResponse): Failure
+  failure(request: Request, response: UpstreamResponse): Failure
 }
 
 /** The caching times of a response, in milliseconds (RFC 9111, RFC 5861). */
@@ -260,7 +260,7 @@ export interface Caching<Request> {
    * Returns whether a response (for JSON-RPC: its `result`) is cacheable: it is not an error, and it is the response to
    * this request.
    */
-  isCacheable?(request: Request, answer: Utf8.Json): boolean
+  isCacheable?(request: Request, response: Utf8.Json): boolean
 }
 
 /** The declaration of one upstream call. */
@@ -305,7 +305,7 @@ export interface Operation<
    * Returns whether a response is relayed unchanged, without an attempt at a different upstream URL, regardless of its
    * HTTP status.
    */
-  readonly isFinal?: (answer: UpstreamResponse) => boolean
+  readonly isFinal?: (response: UpstreamResponse) => boolean
   /**
    * Whether request and response are relayed without decoding. If so, two requests are equal only if their texts are
    * equal.
@@ -385,9 +385,9 @@ export const once = <
  * Returns a function `isCacheable` that accepts the responses that `schema` decodes. The function refuses a truncated
  * response, and refuses `null` unless `schema` allows it.
  */
-export const decodes = (schema: AnyCodec): (request: unknown, answer: Utf8.Json) => boolean => {
+export const decodes = (schema: AnyCodec): (request: unknown, response: Utf8.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)
-  return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
+  return (_request, response) => Result.isSuccess(response.value) && Option.isSome(decode(response.value.success))
 }
 
 /** The group of routes that received a request: the gateway's own routes, or the routes of a node provider. */
@@ -699,7 +699,7 @@ export interface Retryable<A, E> {
 export type AttemptResult<A, E> = Answered<A> | Refused<E> | Retryable<A, E>
 
 /** Returns the result of a completed call. */
-export const answered = <A>(answer: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer, rows })
+export const answered = <A>(response: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer: response, rows })
 
 /** Makes the result of a refused call. */
 export const refused = <E>(failure: E): Refused<E> => ({ _tag: "Refused", failure })
@@ -800,13 +800,13 @@ export type FaultOwner = "upstream" | "caller"
 /** The cache encoding of one kind of response. */
 export interface CacheCodec<A> {
   /** Returns the content to store; `undefined` for an unsuccessful response. */
-  readonly store: (answer: A) => CachedContent | undefined
+  readonly store: (response: A) => CachedContent | undefined
   /** Restores a response from content that was stored `age` seconds ago. */
   readonly restore: (content: CachedContent, age: number) => A
   /** Returns the party that caused the error in a response; `undefined` for a success. */
-  readonly faultOf: (answer: A) => FaultOwner | undefined
+  readonly faultOf: (response: A) => FaultOwner | undefined
   /** Returns whether a response reports that the rate limit is exhausted. Default: never. */
-  readonly isRateLimited?: (answer: A) => boolean
+  readonly isRateLimited?: (response: A) => boolean
 }
 
 /**
@@ -823,7 +823,7 @@ export interface EncodedRead<A, E> {
  * `most` is the maximum number of calls in a batch, if the node's error states it.
  */
 export type BatchResponse<Each> =
-  | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
+  | { readonly _tag: "Each"; readonly responses: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches"; readonly most?: number | undefined }
 
 /** The functions that encode, classify and cache the read calls of a protocol. */
@@ -836,7 +836,7 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
    */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
   /** Returns whether a response is cacheable: it is not an error, and it is the response to this call. */
-  readonly isCacheable: (call: Call, answer: A) => boolean
+  readonly isCacheable: (call: Call, response: A) => boolean
   /** Returns the maximum cost of a call, for a protocol in which the cost depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**

@@ -71,7 +71,7 @@ export const clearinghouseState = subscription({
   delivery: "state",
   item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
   isSteady: true,
-  answers: [{
+  servedQueries: [{
     query: "clearinghouseState",
     member: "clearinghouseState",
     compared: { rows: "assetPositions", members: ["position.coin", "position.szi"] }
@@ -97,7 +97,7 @@ export const openOrders = subscription({
   delivery: "state",
   item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
   isSteady: true,
-  answers: [
+  servedQueries: [
     { query: "frontendOpenOrders", member: "orders", compared: { rows: "", members: ["oid", "sz"] } },
     { query: "openOrders", member: "orders", isBrief: true }
   ]
@@ -116,7 +116,7 @@ export const spotState = subscription({
   item: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
   shown: shownUser,
   isSteady: true,
-  answers: [{
+  servedQueries: [{
     query: "spotClearinghouseState",
     member: "spotState",
     compared: { rows: "balances", members: ["coin", "total", "hold"] }
@@ -184,7 +184,7 @@ export const userFills = subscription({
   rows: { member: "fills", id: fillKey, time: "time", replayed: 2000 },
   refill: { query: "userFillsByTime", rank: 0 },
   isLogged: true,
-  answers: [{ query: "userFills" }],
+  servedQueries: [{ query: "userFills" }],
   example: { user }
 })
 
@@ -266,6 +266,6 @@ export const activeAssetData = subscription({
     availableToTrade: Schema.Array(DecimalString)
   }),
   shown: { user: "user", coin: "coin" },
-  answers: [{ query: "activeAssetData", member: "" }],
+  servedQueries: [{ query: "activeAssetData", member: "" }],
   example: { user, coin: "BTC" }
 })

@@ -144,7 +144,7 @@ export interface Refill {
 }
 
 /** A query whose response is contained in the frames of a subscription. */
-export interface AnsweredQuery {
+export interface ServedQuery {
   readonly query: string
   /**
    * The member of `data` that contains the response; empty if `data` itself is the response. Absent if the subscription
@@ -221,7 +221,7 @@ export interface Subscription<
    * The queries whose responses the frames contain. For watched accounts (`TRIGATE_WATCH_ACCOUNTS`), the gateway
    * serves these queries from the frames. The parameters of such a query are the members in `shown`.
    */
-  readonly answers?: ReadonlyArray<AnsweredQuery>
+  readonly servedQueries?: ReadonlyArray<ServedQuery>
   readonly example: Request["Encoded"]
 }
 

@@ -29,18 +29,18 @@ const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError:
 const day = 24 * 60 * 60_000
 
 /**
- * Returns the caching rules for results that depend only on the request. A result is cached if it decodes as `answer`.
+ * Returns the caching rules for results that depend only on the request. A result is cached if it decodes as `response`.
  */
-const computed = (answer: Operation.AnyCodec) => ({
+const computed = (response: Operation.AnyCodec) => ({
   failures: [InvalidAddress],
   cheap: true,
   cachePolicy: (): Operation.CachePolicy => ({ fresh: day, staleIfError: day }),
-  isCacheable: Operation.decodes(answer)
+  isCacheable: Operation.decodes(response)
 } as const)
 
 /** Returns whether a response document reports success, in the format of any server. */
-const isSuccess = (_request: unknown, answer: Json): boolean => {
-  const value = answer.valueOrUndefined
+const isSuccess = (_request: unknown, response: Json): boolean => {
+  const value = response.valueOrUndefined
   if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
   return Predicate.hasProperty(value, "ok") ? value.ok === true : true
 }

@@ -108,7 +108,7 @@ const decodeFailure = (value: object): Failure => {
 const isTonlibError = (value: unknown): value is object =>
   Predicate.isObject(value) && member(value, "@type") === "error"
 
-const errorAnswer = (
+const errorResponse = (
   { retryAfter, status }: Pick<Operation.UpstreamResponse, "retryAfter" | "status">,
   failure: Failure,
   extras: Extras
@@ -141,7 +141,7 @@ export const readResponse = (
         Operation.malformed(upstream, Result.isFailure(json.value) ? json.value.failure.message : "Expected an object")
       )
       : Effect.succeed(
-        errorAnswer(response, { code: undefined, message: words(text.trim()), data: undefined }, [])
+        errorResponse(response, { code: undefined, message: words(text.trim()), data: undefined }, [])
       )
   }
   const spans = Json.members(text)
@@ -155,13 +155,13 @@ export const readResponse = (
     const inner = member(value, "result")
     return Effect.succeed(
       isTonlibError(inner)
-        ? errorAnswer(response, decodeFailure(inner), extras)
+        ? errorResponse(response, decodeFailure(inner), extras)
         : { _tag: "Result", result: Json.parsed(result, inner), extras }
     )
   }
   const failed = !succeeded || ok === false || spans.has("error") || isTonlibError(value)
   return failed
-    ? Effect.succeed(errorAnswer(response, decodeFailure(value), Predicate.isBoolean(ok) ? extras : []))
+    ? Effect.succeed(errorResponse(response, decodeFailure(value), Predicate.isBoolean(ok) ? extras : []))
     : Effect.fail(Operation.malformed(upstream, "Expected ok with a result, or an error"))
 }
 
@@ -172,18 +172,18 @@ const envelope = (members: string, extras: Extras, rawId: string | undefined): s
 }
 
 /** Encodes a response envelope for a caller; `rawId` is the raw text of the caller's ID. */
-export const answerText = (rawId: string | undefined, answer: TokenRpcResponse): string => {
-  if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result.text}`, answer.extras, rawId)
-  const data = answer.data === undefined ? "" : `,"data":${answer.data.text}`
-  const failure = `"ok":false,"error":${JSON.stringify(answer.message)},"code":${answer.code}${data}`
-  return envelope(failure, answer.extras, rawId)
+export const answerText = (rawId: string | undefined, response: TokenRpcResponse): string => {
+  if (response._tag === "Result") return envelope(`"ok":true,"result":${response.result.text}`, response.extras, rawId)
+  const data = response.data === undefined ? "" : `,"data":${response.data.text}`
+  const failure = `"ok":false,"error":${JSON.stringify(response.message)},"code":${response.code}${data}`
+  return envelope(failure, response.extras, rawId)
 }
 
 const encodeError = Schema.encodeSync(GatewayError)
 
 /** Encodes the failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
 export const errorText = (error: GatewayError): (rawId: string | undefined) => string => {
-  const answer: TokenRpcResponse = {
+  const response: TokenRpcResponse = {
     _tag: "Error",
     code: rpcCodes[error._tag],
     message: error.message,
@@ -191,7 +191,7 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
     retryAfter: undefined,
     extras: []
   }
-  return (rawId) => answerText(rawId, answer)
+  return (rawId) => answerText(rawId, response)
 }
 
 /** The time that TON HTTP API servers wait for a chain node, in milliseconds. After this time, they return HTTP 504. */
@@ -203,7 +203,7 @@ const invalidCodes = new Set([400, 404, 416, 422, -32600, -32602, -32700])
 type Refused = Extract<TokenRpcResponse, { readonly _tag: "Error" }>
 
 /** Maps the code and the text of a failure to a typed error. */
-const failureOfAnswer = (
+const failureOfResponse = (
   operation: Pick<Operation.Operation, "name" | "protocol">,
   address: string | undefined,
   upstream: string,
@@ -247,13 +247,13 @@ export const makeReader = <
   return (
     request: Request["Type"],
     upstream: string,
-    answer: TokenRpcResponse
+    response: TokenRpcResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
-    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    if (response._tag === "Result") return decodeResult(upstream, response.result)
     const address = member(request, "address")
     return Effect.fail(Option.getOrElse(
-      decodeData(answer.data?.valueOrUndefined),
-      () => failureOfAnswer(operation, Predicate.isString(address) ? address : undefined, upstream, answer)
+      decodeData(response.data?.valueOrUndefined),
+      () => failureOfResponse(operation, Predicate.isString(address) ? address : undefined, upstream, response)
     ))
   }
 }
@@ -377,7 +377,7 @@ const reread = (params: Params, error: InvalidRequest, way: (text: string) => un
  * Returns validated params and the query string to send. The query string contains `true` and `false` for booleans,
  * because all servers accept them.
  */
-const asked = (query: Query, params: Params) => ({
+const toRequest = (query: Query, params: Params) => ({
   params: Json.write(params),
   query: query.map(([name, value]) => [name, Predicate.isBoolean(params[name]) ? String(params[name]) : value] as const)
 })
@@ -391,7 +391,7 @@ export const paramsOfQuery = (
   operation: TokenRpcOperation,
   query: Query
 ): Effect.Effect<{ readonly params: Json.Json; readonly query: Query }, InvalidRequest | InvalidAddress> => {
-  const taken = (params: Params) => Effect.as(check(operation, Json.write(params)), asked(query, params))
+  const taken = (params: Params) => Effect.as(check(operation, Json.write(params)), toRequest(query, params))
   const texts = textParams(query)
   return Effect.catchTag(taken(texts), "InvalidRequest", (error) => {
     const typed = reread(texts, error, parseParam)
@@ -511,10 +511,11 @@ export const readOnce = (
   const unknown = () => Effect.fail(Operation.outcomeUnknown(response, "message", { advice }))
   return Effect.matchEffect(readResponse(response), {
     onFailure: unknown,
-    onSuccess: (answer) =>
-      answer._tag === "Error" && answer.data === undefined && (answer.code >= 500 || response.status >= 500) &&
-        !isRefusal(answer.message)
+    onSuccess: (rpcResponse) =>
+      rpcResponse._tag === "Error" && rpcResponse.data === undefined &&
+        (rpcResponse.code >= 500 || response.status >= 500) &&
+        !isRefusal(rpcResponse.message)
         ? unknown()
-        : Effect.succeed(answer)
+        : Effect.succeed(rpcResponse)
   })
 }

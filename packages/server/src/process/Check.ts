@@ -140,11 +140,11 @@ const works = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<boolean, 
 
 const redisFinding = Effect.fnUntraced(function*({ redisUrl }: Decoded) {
   if (Option.isNone(redisUrl)) return absent("redis", "")
-  const answers = yield* within(
+  const responds = yield* within(
     works(Redis.Redis.use(({ send }) => send("PING"))),
     Stores.layerRedis(redisUrl.value)
   )
-  return answers ? sound("redis", "") : failing("redis", "no response to PING")
+  return responds ? sound("redis", "") : failing("redis", "no response to PING")
 })
 
 const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
@@ -162,13 +162,13 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
         : failing("database", "SQLite: the folder of the file does not exist; create it")
     }
   }
-  const answer = yield* Effect.result(within(
+  const connection = yield* Effect.result(within(
     Effect.timeout(SqlClient.use((sql) => sql`SELECT 1`), deadline),
     Stores.layerDatabase(place.value, "existing")
   ))
-  return Result.isSuccess(answer)
+  return Result.isSuccess(connection)
     ? sound("database", kind)
-    : failing("database", `${kind} does not respond to queries: ${databaseReason(answer.failure)}`)
+    : failing("database", `${kind} does not respond to queries: ${databaseReason(connection.failure)}`)
 })
 
 /** Returns why a database refuses a connection or a query, in the words of the database or the operating system. */

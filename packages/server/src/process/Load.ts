@@ -105,9 +105,9 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   const lateness = yield* EventLoopLag
   const byCaller = new Map<string, number>()
   // oldest first
-  const answers = new Set<PendingResponse>()
+  const responses = new Set<PendingResponse>()
   let bodyBytes = 0
-  let answerBytes = 0
+  let unreadBytes = 0
 
   const add = (held: BodyReservation, more: number) => {
     held.bytes += more
@@ -123,13 +123,13 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&
       (caller === local.id || (byCaller.get(caller) ?? 0) + more <= memory / 4)
 
-  const forget = (answer: PendingResponse) => {
-    if (answers.delete(answer)) answerBytes -= answer.bytes
+  const forget = (response: PendingResponse) => {
+    if (responses.delete(response)) unreadBytes -= response.bytes
   }
 
   yield* Metrics.registered([
     Metrics.sampledGauge(Metrics.metrics.bodyBytes.series({}), () => bodyBytes),
-    Metrics.sampledGauge(Metrics.metrics.unreadBytes.series({}), () => answerBytes)
+    Metrics.sampledGauge(Metrics.metrics.unreadBytes.series({}), () => unreadBytes)
   ])
 
   // `isBusy` is a property rather than a function, because every request reads it
@@ -143,15 +143,15 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     },
     release: (held: BodyReservation) => add(held, -held.bytes),
     unread: (bytes: number, cut: () => void) => {
-      const answer = { bytes, cut }
-      answers.add(answer)
-      answerBytes += bytes
-      for (const oldest of answers) {
-        if (answerBytes <= memory || oldest === answer) break
+      const response = { bytes, cut }
+      responses.add(response)
+      unreadBytes += bytes
+      for (const oldest of responses) {
+        if (unreadBytes <= memory || oldest === response) break
         forget(oldest)
         oldest.cut()
       }
-      return () => forget(answer)
+      return () => forget(response)
     }
   }
 

@@ -248,11 +248,11 @@ const refused = Metrics.metrics.settingsRefused.series({})
 /** Reopens the audit log and reads the settings again at each `SIGHUP`. Invalid settings change nothing. */
 const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const { reopen } = yield* AuditLogWriter
-  const asked = yield* Queue.sliding<void>(1)
-  const ask = () => void Queue.offerUnsafe(asked, undefined)
+  const hangUps = yield* Queue.sliding<void>(1)
+  const onHangUp = () => void Queue.offerUnsafe(hangUps, undefined)
   yield* Effect.acquireRelease(
-    Effect.sync(() => process.on("SIGHUP", ask)),
-    () => Effect.sync(() => process.off("SIGHUP", ask))
+    Effect.sync(() => process.on("SIGHUP", onHangUp)),
+    () => Effect.sync(() => process.off("SIGHUP", onHangUp))
   )
   const again = read(sources).pipe(
     Effect.andThen(Metric.update(refused, 0)),
@@ -263,7 +263,7 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
       )
     )
   )
-  yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
+  yield* Effect.forkScoped(Effect.forever(Queue.take(hangUps).pipe(Effect.andThen(reopen), Effect.andThen(again))))
 })
 
 /** Serves a gateway with the given settings. Fails with `SettingsError`, or with `StartError` if it cannot listen. */

@@ -159,7 +159,7 @@ const admin = HttpApiBuilder.group(
     const guard = yield* Guard.Guard
     // a gateway that does not require keys does not create keys either, because any client could create a key for later
     // use
-    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore.KeyStore))
+    const keyStore = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore.KeyStore))
     const windows = Option.getOrElse(yield* Effect.serviceOption(RateLimiter.Windows), () => new Map())
     const tail = yield* LiveRequests
     const serve = yield* guarding
@@ -181,13 +181,13 @@ const admin = HttpApiBuilder.group(
       })
     })
 
-    const keys = asked === undefined
+    const keys = keyStore === undefined
       ? Effect.succeed({ asked: false, keys: [] })
-      : Effect.map(Effect.flatMap(toRequestError(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
+      : Effect.map(Effect.flatMap(toRequestError(keyStore.list), toCallerKeys), (keys) => ({ asked: true, keys }))
 
-    const store: Effect.Effect<KeyStore.KeyStore["Service"], InvalidRequest> = asked === undefined
+    const store: Effect.Effect<KeyStore.KeyStore["Service"], InvalidRequest> = keyStore === undefined
       ? noKeys
-      : Effect.succeed(asked)
+      : Effect.succeed(keyStore)
 
     /** Changes the keys for an authorized request: decodes its body, and maps what the store returns to the response. */
     const change = <Body, Fault, Changed, Response>(

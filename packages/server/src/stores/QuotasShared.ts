@@ -113,7 +113,7 @@ const endScript = Redis.script((key: string, request: string) => [key, request],
   lua: `redis.call('HDEL', KEYS[1], ARGV[1])`
 })
 
-const decodeAnswer = Schema.decodeUnknownEffect(
+const decodeReply = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["counted", "requests", "concurrent"]), Schema.FiniteFromString])
 )
 
@@ -125,7 +125,7 @@ export const countersIn = (redis: Redis.Redis["Service"], prefix: string): Quota
     count: ({ caller, interval, most, request, tolerance }) =>
       Effect.flatMap(
         evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, Quotas.givenUpAfter),
-        decodeAnswer
+        decodeReply
       ),
     end: (caller, request) => evaluateEnd(`${prefix}${caller}`, request)
   }

@@ -48,7 +48,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
     sql`(SELECT coalesce(sum(coalesce(substring(key FROM '[*]([0-9]+)$'), '1')::int), 0)
       FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`
 
-  const counted = ({ calls, caller, interval, most, request, tolerance }: Quotas.Asked) => {
+  const counted = ({ calls, caller, interval, most, request, tolerance }: Quotas.CountRequest) => {
     const maxAhead = interval === 0 ? Number.MAX_VALUE : tolerance - (calls - 1) * interval + Quotas.rounding
     const until = sql`jsonb_build_object(${request}::text, ${now} + ${Quotas.givenUpAfter}::float8)`
     return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
       RETURNING greatest(next - ${now}, 0) AS ahead`
   }
 
-  const found = ({ calls, caller, most }: Quotas.Asked) =>
+  const found = ({ calls, caller, most }: Quotas.CountRequest) =>
     sql`SELECT greatest(next - ${now}, 0) AS ahead,
         ${most}::int > 0 AND ${runningIn("running")} + ${calls}::int > ${most}::int AS is_full
       FROM trigate_quotas WHERE caller = ${prefix + caller}`
@@ -71,14 +71,14 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   return yield* QuotasShared.make({
     ...options,
     name: "Postgres",
-    count: (asked) =>
+    count: (request) =>
       step(Effect.gen(function*() {
-        const [row] = yield* decodeCounted(yield* counted(asked))
+        const [row] = yield* decodeCounted(yield* counted(request))
         if (row !== undefined) return ["counted", row.ahead] as const
-        const [{ ahead, is_full: isFull }] = yield* decodeFound(yield* found(asked))
+        const [{ ahead, is_full: isFull }] = yield* decodeFound(yield* found(request))
         return isFull
           ? ["concurrent", 0] as const
-          : ["requests", Math.max(0, ahead + (asked.calls - 1) * asked.interval - asked.tolerance)] as const
+          : ["requests", Math.max(0, ahead + (request.calls - 1) * request.interval - request.tolerance)] as const
       })),
     end: (caller, request) =>
       step(sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`)

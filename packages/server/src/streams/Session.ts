@@ -336,9 +336,9 @@ export class RpcSession extends SocketSession.SocketSession {
       return this.write(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(refusal)))
     }
     this.#calls++
-    this.fork(Effect.map(this.#around.reply(text, this.caller), (answer) => {
+    this.fork(Effect.map(this.#around.reply(text, this.caller), (response) => {
       this.#calls--
-      if (answer !== undefined && !this.isOver) this.write(answer)
+      if (response !== undefined && !this.isOver) this.write(response)
       this.outbox.flush()
     }))
   }
@@ -468,7 +468,7 @@ export class EventStream implements ServedEvents {
   #states = new Map<string, string>()
   #isOver = false
   /** Whether all subscriptions of the stream were requested. */
-  #isAsked = false
+  isSubscribed = false
   /** Whether the stream ends after its pending events. */
   #isEnding = false
   #wake: (() => void) | undefined
@@ -493,12 +493,12 @@ export class EventStream implements ServedEvents {
         this.#push(eventText(text, position && Subscription.print(position)), state),
       refused: (_topic, message, wasSubscribed) => {
         this.#push(eventText(VenueProtocol.errorFrame(message), undefined))
-        if (wasSubscribed || (this.#isAsked && this.#subscriber.size() === 0)) this.#finish()
+        if (wasSubscribed || (this.isSubscribed && this.#subscriber.size() === 0)) this.#finish()
       },
       flush: () => this.#flush()
     }, options)
     for (const topic of options.topics) this.#subscriber.subscribe(topic)
-    this.#isAsked = true
+    this.isSubscribed = true
     if (this.#subscriber.size() === 0) this.#finish()
   }
 

@@ -14,7 +14,7 @@ import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import type { Layer2 } from "@trigate/evm/Layer2"
 import * as EvmFeed from "@trigate/evm/unstable/EvmFeed"
-import type { AskNode } from "@trigate/evm/unstable/Heads"
+import type { SendRead } from "@trigate/evm/unstable/Heads"
 import type { Queries as GuardQueries } from "@trigate/trading/guard/Guard"
 import type { Info } from "@trigate/trading/Info"
 import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
@@ -328,8 +328,8 @@ const keysEvery = 2 * second
 
 /** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
 const parseResume = (url: string): ResumableSubscriber.Start | undefined => {
-  const asked = /\?(.*)$/u.exec(url)?.[1]
-  const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)
+  const queryString = /\?(.*)$/u.exec(url)?.[1]
+  const text = queryString === undefined ? null : new URLSearchParams(queryString).get(resumeQuery)
   return text === null ? undefined : { from: ResumePosition.parse(text) }
 }
 
@@ -349,16 +349,16 @@ export class CurrentServices extends Context.Service<CurrentServices, {
   /** The queries of the venue. They wait for the first settings. */
   readonly queries: Queries & GuardQueries
   /** Returns the function that queries the nodes of an EVM chain. */
-  readonly askNode: (chain: FeedChain) => AskNode
+  readonly sendToNode: (chain: FeedChain) => SendRead
 }>()("@trigate/server/streams/Sessions/CurrentServices") {}
 
 const makeCurrent = Effect.gen(function*() {
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
   /** Waits for the first settings, because the candle recorder subscribes before any settings are applied. */
-  const withInfo = <A, E>(ask: (info: Info["Service"]) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  const withInfo = <A, E>(use: (info: Info["Service"]) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() =>
-      serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
+      serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(use)) : use(serving.info)
     )
   return CurrentServices.of({
     use: (next) => {
@@ -379,7 +379,7 @@ const makeCurrent = Effect.gen(function*() {
       spotMeta: () => withInfo((info) => info.spotMeta()),
       userRole: (request) => withInfo((info) => info.userRole(request))
     },
-    askNode: (chain) => (call) =>
+    sendToNode: (chain) => (call) =>
       Effect.suspend(() =>
         serving === undefined ? Effect.never : (chain === "trading" ? serving.evm : serving.layer2).relay(call)
       ).pipe(
@@ -410,9 +410,9 @@ const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.s
 export const openFeeds = Effect.fnUntraced(function*(
   optionsOf: (chain: FeedChain) => Pick<EvmFeed.Options, "addresses" | "pollAtLeast"> = () => ({})
 ) {
-  const { askNode } = yield* CurrentServices
+  const { sendToNode } = yield* CurrentServices
   const open = (chain: FeedChain) =>
-    EvmFeed.make({ serving: feedServing[chain], ask: askNode(chain), ...optionsOf(chain) })
+    EvmFeed.make({ serving: feedServing[chain], send: sendToNode(chain), ...optionsOf(chain) })
   return { trading: yield* open("trading"), layer2: yield* open("layer2") }
 })
 

@@ -64,7 +64,7 @@ export const refusedAction = ({ _tag, message }: GatewayError): string =>
 /** Formats the error of a query: HTTP status, tag and message. */
 export const refusedInfo = ({ _tag, message, status }: GatewayError): string => refused(status, `${_tag}: ${message}`)
 
-const isJsonAnswer = ({ json, status }: UpstreamResponse): boolean => status === 200 && json.value._tag === "Success"
+const isJsonResponse = ({ json, status }: UpstreamResponse): boolean => status === 200 && json.value._tag === "Success"
 
 /** Relays a signed action, which is sent at most once. */
 export const action = (services: PostServices, { payload, requestId }: Post): Effect.Effect<Reply> =>
@@ -73,12 +73,12 @@ export const action = (services: PostServices, { payload, requestId }: Post): Ef
       const error = unwrapReason(failure)
       return { response: refusedAction(error), operation: "exchange", status: error.status, error: error._tag }
     },
-    onSuccess: ({ response: answer, operation }): Reply => ({
-      response: isJsonAnswer(answer)
-        ? `{"type":"action","payload":${answer.text}}`
-        : refused(answer.status, answer.text),
+    onSuccess: ({ response, operation }): Reply => ({
+      response: isJsonResponse(response)
+        ? `{"type":"action","payload":${response.text}}`
+        : refused(response.status, response.text),
       operation,
-      status: answer.status,
+      status: response.status,
       error: undefined
     })
   })
@@ -91,16 +91,16 @@ export const info = (services: PostServices, { payload }: Post): Effect.Effect<R
     operation = call.operation.name
     const type = InfoProtocol.queryType(call)
     yield* permitted(operationNeed(call.operation, type))
-    const answer = yield* services.info.relay(call)
-    const isNothing = answer.status === 500 && answer.text.trim() === "null"
+    const response = yield* services.info.relay(call)
+    const isNothing = response.status === 500 && response.text.trim() === "null"
     return {
       type,
-      status: answer.status,
-      response: answer.status === 422 && !answer.isProblem
+      status: response.status,
+      response: response.status === 422 && !response.isProblem
         ? undefined
-        : isJsonAnswer(answer) || isNothing
-        ? `{"type":"info","payload":{"type":${Encoding.stringify(type)},"data":${isNothing ? "null" : answer.text}}}`
-        : refused(answer.status, answer.text)
+        : isJsonResponse(response) || isNothing
+        ? `{"type":"info","payload":{"type":${Encoding.stringify(type)},"data":${isNothing ? "null" : response.text}}}`
+        : refused(response.status, response.text)
     }
   }).pipe(Effect.match({
     onFailure: (failure): Reply => {
@@ -177,19 +177,19 @@ export const make = (
   /** Returns the response to a `post` message; `undefined` for a query that the venue cannot decode. */
   const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
     served("streams.post", caller, (current, record) => {
-      const answer = kind === "action" ? action : info
+      const perform = kind === "action" ? action : info
       const refused = (error: Overloaded | QuotaExceeded): Reply => ({
         response: kind === "action" ? refusedAction(error) : refusedInfo(error),
         operation: kind === "action" ? "exchange" : "info",
         status: error.status,
         error: error._tag
       })
-      const asked = Effect.acquireUseRelease(
+      const counted = Effect.acquireUseRelease(
         hasQuota(caller) ? current.quotas.count(caller, 1) : Effect.succeed({ end: () => {} }),
-        () => answer(current, { payload, requestId: record.id ?? "" }),
+        () => perform(current, { payload, requestId: record.id ?? "" }),
         ({ end }) => Effect.sync(end)
       )
-      return unlessBusy(current.load, asked).pipe(
+      return unlessBusy(current.load, counted).pipe(
         Effect.catch((error) => Effect.succeed(refused(error))),
         Effect.map((reply) => {
           record.error = reply.error
@@ -210,11 +210,11 @@ export const make = (
         countMore: count,
         end: () => {}
       }
-      const asked = Effect.andThen(
+      const counted = Effect.andThen(
         hasQuota(caller) ? count(1) : Effect.void,
         Effect.suspend(() => rpc[chain].reply(text, { record, surface }))
       )
-      return unlessBusy(load, asked).pipe(
+      return unlessBusy(load, counted).pipe(
         Effect.catch((error) => {
           record.error = error._tag
           return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))

@@ -136,8 +136,8 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     const { caller, record } = yield* admitted({ chain: "trading", class: "read" })
     const streams = yield* sharedStreams()
     const query = queryIn(request)
-    const asked = query.getAll(Paths.subscribe)
-    if (asked.length === 0 || asked.length > sessions.mostSubscriptions) {
+    const parameters = query.getAll(Paths.subscribe)
+    if (parameters.length === 0 || parameters.length > sessions.mostSubscriptions) {
       return yield* invalidRequest([{
         path: [Paths.subscribe],
         message:
@@ -145,7 +145,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       }])
     }
     const topics = new Map<string, Topic>()
-    for (const [index, text] of asked.entries()) {
+    for (const [index, text] of parameters.entries()) {
       const parsed = Json.parseStrict(text, Session.frameLimits)
       const read = Subscriptions.read(Result.getOrUndefined(parsed))
       const subscription = Result.getOrUndefined(read)

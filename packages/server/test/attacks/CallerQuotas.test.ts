@@ -1,7 +1,7 @@
 /** What a caller does to get more than its quota allows. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Quota } from "@trigate/domain/Caller"
-import type { Asked } from "@trigate/testing/FaultyUpstream"
+import type { ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway, post } from "@trigate/testing/Gateway"
 
@@ -34,7 +34,7 @@ const limited = Effect.fnUntraced(function*(quota: Quota) {
   return { ...running, key, upstream, answer: () => answers.splice(0).forEach((one) => one()) }
 })
 
-const answerOf = ({ body, path }: Asked): string => {
+const answerOf = ({ body, path }: ReceivedRequest): string => {
   if (path === "/exchange") return `{"status":"ok","response":{"type":"default"}}`
   return path.startsWith("/api/v2") ? `{"ok":true,"result":{}}` : `{"jsonrpc":"2.0","id":${idIn(body)},"result":"0x1"}`
 }
@@ -70,7 +70,7 @@ describe("concurrent calls", () => {
         const { answer, drain, key, upstream, url } = yield* limited({ concurrentCalls: 2 })
         for (let sent = 1; sent <= 2; sent++) {
           const leave = yield* sending(url, path, key, yield* body)
-          yield* upstream.until(() => upstream.asked.length === sent)
+          yield* upstream.until(() => upstream.requests.length === sent)
           leave()
           yield* drain.current
         }
@@ -78,14 +78,14 @@ describe("concurrent calls", () => {
         const refused = yield* again
         assert.strictEqual(refused.status, 429)
         assert.include(refused.text, "QuotaExceeded")
-        assert.strictEqual(upstream.asked.length, 2)
+        assert.strictEqual(upstream.requests.length, 2)
         answer()
         // an answer that goes to nobody ends its call as well
         const next = yield* Effect.forkChild(
           Effect.repeat(again, { until: ({ status }) => status !== 429 }),
           { startImmediately: true }
         )
-        yield* upstream.until(() => upstream.asked.length === 3)
+        yield* upstream.until(() => upstream.requests.length === 3)
         answer()
         assert.strictEqual((yield* Fiber.join(next)).status, 200)
       }))

@@ -56,7 +56,7 @@ describe("a caller whose queries end in faults, too long answers and time-outs",
       }
 
       // ten queries that nobody answers in time
-      const before = only.asked.length
+      const before = only.requests.length
       const slow = yield* Effect.forkChild(Effect.forEach(
         Array.from({ length: 10 }),
         (_, index) => asked(url, attacker, logs("slow", index)),
@@ -67,7 +67,7 @@ describe("a caller whose queries end in faults, too long answers and time-outs",
       for (const answer of yield* Fiber.join(slow)) assert.include(answer, `"_tag":"UpstreamTimeout"`)
 
       yield* isServed
-      const questions = only.asked.filter(({ body }) => !body.includes("eth_getLogs"))
+      const questions = only.requests.filter(({ body }) => !body.includes("eth_getLogs"))
       assert.strictEqual(questions.length, 30)
       assert.strictEqual(only.probes.length, 0)
       const { text } = yield* get(`${url}/metrics`)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
+import type { Reaction, ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -25,10 +25,10 @@ const slotsIn = (body: string): ReadonlyArray<{ readonly id: string; readonly sl
 const answerTo = ({ id, slot }: { readonly id: string; readonly slot: string }): string =>
   `{"jsonrpc":"2.0","id":${id},"result":"${slot}"}`
 
-const answers = ({ body }: Asked): ReadonlyArray<string> => slotsIn(body).map(answerTo)
+const answers = ({ body }: ReceivedRequest): ReadonlyArray<string> => slotsIn(body).map(answerTo)
 
 /** Answers a batch as a batch, a call alone as a call alone; a batch's answers are bent first. */
-const bent = (bend: (answers: ReadonlyArray<string>, asked: Asked) => ReadonlyArray<string>): Reaction =>
+const bent = (bend: (answers: ReadonlyArray<string>, asked: ReceivedRequest) => ReadonlyArray<string>): Reaction =>
   say({
     body: (asked) => {
       const sound = answers(asked)
@@ -53,7 +53,7 @@ const malformed = (slot: number) => [`n${slot}`, "UpstreamMalformed"] as const
 const bends: ReadonlyArray<
   readonly [
     what: string,
-    bend: (answers: ReadonlyArray<string>, asked: Asked) => ReadonlyArray<string>,
+    bend: (answers: ReadonlyArray<string>, asked: ReceivedRequest) => ReadonlyArray<string>,
     items: ReadonlyArray<readonly [unknown, unknown]>
   ]
 > = [
@@ -89,7 +89,7 @@ describe("a batch is one request upstream, matched by id, when its answer comes"
         assert.strictEqual(answer.status, 200)
         assert.deepStrictEqual(itemsOf(answer.text), items)
         assert.deepStrictEqual(askedOf(only), [1])
-        assert.strictEqual(Json.elements(only.asked[0]?.body ?? "")?.length, 3)
+        assert.strictEqual(Json.elements(only.requests[0]?.body ?? "")?.length, 3)
       }))
   }
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
-import type { Asked } from "@trigate/testing/FaultyUpstream"
+import type { ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Said } from "@trigate/testing/Reactions"
 import { say } from "@trigate/testing/Reactions"
@@ -12,7 +12,7 @@ import { assertFailure, reads } from "./routes.ts"
 
 const utf8 = new TextEncoder()
 
-const goodBytes = (good: Said, asked: Asked): Uint8Array => {
+const goodBytes = (good: Said, asked: ReceivedRequest): Uint8Array => {
   const body = typeof good.body === "function" ? good.body(asked) : good.body
   return typeof body === "string" ? utf8.encode(body) : body
 }

@@ -171,11 +171,11 @@ describe("an address that fails again and again", () => {
       second.reactToProbe = reset
       yield* askUntilEjected(url, layer2, 0)
       yield* askUntilEjected(url, layer2, 1)
-      const before = first.asked.length + second.asked.length
+      const before = first.requests.length + second.requests.length
       first.react = say(layer2.good)
       second.react = say(layer2.good)
       assertGood(layer2, yield* layer2.ask(url))
-      assert.strictEqual(first.asked.length + second.asked.length, before + 1)
+      assert.strictEqual(first.requests.length + second.requests.length, before + 1)
     }))
 
   it.effect("fails calls at once where it is the only one, and serves again after its probe", () =>
@@ -184,19 +184,19 @@ describe("an address that fails again and again", () => {
       only.reactToProbe = reset
       const { url } = yield* gatewayOver({ layer2: [only] })
       yield* askUntilEjected(url, layer2, 0)
-      const before = only.asked.length
+      const before = only.requests.length
       for (let round = 0; round < 5; round++) {
         const error = assertFailure("json-rpc", yield* layer2.ask(url), "UpstreamUnavailable")
         assert.strictEqual(at(error, "attempts"), 0)
         assert.strictEqual(at(error, "retryAfter"), 1)
       }
-      assert.strictEqual(only.asked.length, before)
+      assert.strictEqual(only.requests.length, before)
       only.react = say(layer2.good)
       only.reactToProbe = sound
       yield* TestClock.adjust("1 second")
       yield* untilEjected(url, layer2, 0)
       assertGood(layer2, yield* layer2.ask(url))
-      assert.strictEqual(only.asked.length, before + 1)
+      assert.strictEqual(only.requests.length, before + 1)
     }))
 
   it.effect("still gets actions where it is the only one, each once", () =>
@@ -205,12 +205,12 @@ describe("an address that fails again and again", () => {
       only.reactToProbe = reset
       const { url } = yield* gatewayOver({ api: [only] })
       yield* askUntilEjected(url, info, 0)
-      const before = only.asked.length
+      const before = only.requests.length
       only.react = say({ body: ok })
       for (let nonce = 0; nonce < 8; nonce++) {
         assert.strictEqual((yield* post(`${url}/exchange`, bodyOf(nonce, bigBlocks))).text, ok)
       }
-      assert.strictEqual(only.asked.length, before + 8)
+      assert.strictEqual(only.requests.length, before + 8)
     }))
 
   it.effect("gets no action where another address is not ejected", () =>
@@ -271,7 +271,7 @@ describe("what callers ask", () => {
           new Set(got.map(({ status, text }) => `${status} ${text}`)),
           new Set([`200 {"levels":[]}`])
         )
-        const asked = upstreams.flatMap((each) => each.asked)
+        const asked = upstreams.flatMap((each) => each.requests)
         assert.strictEqual(asked.filter(({ body }) => body.includes("l2Book")).length, 60)
         assert.strictEqual((yield* ejectionsOf(url, info)) - before, 0)
         assert.deepStrictEqual(upstreams.map(({ probes }) => probes.length), upstreams.map(() => 0))
@@ -299,8 +299,8 @@ describe("what callers ask", () => {
         victim: (time) => post(`${url}/l2`, receiptQuestion(hashOf(time)))
       })
       assert.deepStrictEqual(new Set(got.map(({ text }) => text)), new Set([layer2.expected]))
-      assert.strictEqual(only.asked.filter(({ body }) => body.includes("eth_getLogs")).length, clients * times)
-      assert.strictEqual(only.asked.length, clients * times + 60)
+      assert.strictEqual(only.requests.filter(({ body }) => body.includes("eth_getLogs")).length, clients * times)
+      assert.strictEqual(only.requests.length, clients * times + 60)
       assert.strictEqual((yield* ejectionsOf(url, layer2)) - before, 0)
       assert.strictEqual(only.probes.length, 0)
     }))
@@ -340,7 +340,7 @@ describe("what callers ask", () => {
       const slow = yield* endsAfter(deadline, asking, isAsked(only, 10))
       for (const answer of slow) assertFailure("json-rpc", answer, "UpstreamTimeout")
       assertGood(layer2, yield* layer2.ask(url))
-      assert.strictEqual(only.asked.length, 11)
+      assert.strictEqual(only.requests.length, 11)
       assert.strictEqual(only.probes.length, 0)
     }))
 
@@ -356,7 +356,7 @@ describe("what callers ask", () => {
         assertFailure("json-rpc", yield* post(`${url}/l2`, logsQuestion(round)), "UpstreamRateLimited")
         assertGood(layer2, yield* layer2.ask(url))
       }
-      const receipts = upstreams.flatMap(({ asked }) => asked).filter(({ body }) => body.includes("Receipt"))
+      const receipts = upstreams.flatMap(({ requests: asked }) => asked).filter(({ body }) => body.includes("Receipt"))
       assert.strictEqual(receipts.length, 10)
       assert.strictEqual((yield* ejectionsOf(url, layer2)) - before, 0)
     }))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
+import type { Reaction, ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import type { Said } from "@trigate/testing/Reactions"
 import { hangUp, say, silence, write } from "@trigate/testing/Reactions"
@@ -9,7 +9,7 @@ import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import { assertGood, reads } from "./routes.ts"
 
-const textOf = (good: Said, asked: Asked): string => {
+const textOf = (good: Said, asked: ReceivedRequest): string => {
   const body = typeof good.body === "function" ? good.body(asked) : good.body
   return String(body)
 }

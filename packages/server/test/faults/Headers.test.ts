@@ -127,8 +127,8 @@ describe("headers of a caller", () => {
         ])
         // the interim answer to `expect` is read as the first status here
         assert.include([100, 200], answer.status)
-        yield* only.until(() => only.asked.length === 1)
-        const head = only.asked[0]?.head ?? ""
+        yield* only.until(() => only.requests.length === 1)
+        const head = only.requests[0]?.head ?? ""
         assert.deepStrictEqual(namesIn(head), ["accept", "connection", "content-length", "content-type", "host"])
         for (const [, value] of callers) assert.notInclude(head, value)
       }))

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
-import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
+import type { FaultyUpstream, Reaction, ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -27,7 +27,7 @@ const operation = layer2Operations.getTransactionReceipt
  * `dropped` counts the requests that came on a connection which the server had given up: it takes no notice of them.
  * `closed` counts the connections that it closes after an response, each of which may break one more call.
  */
-const closing = (words: (asked: Asked) => string) => {
+const closing = (words: (asked: ReceivedRequest) => string) => {
   const response = say({ body: words })
   const seen = { dropped: 0, closed: 0 }
   let count = 0
@@ -51,13 +51,13 @@ const closing = (words: (asked: Asked) => string) => {
   return { react, seen }
 }
 
-const noReceipt = ({ body }: Asked): string => `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}`
+const noReceipt = ({ body }: ReceivedRequest): string => `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}`
 const ok = `{"status":"ok","response":{"type":"default"}}`
 
 /** How often each nonce came. */
 const nonces = (...upstreams: ReadonlyArray<FaultyUpstream>): ReadonlyMap<number, number> => {
   const times = new Map<number, number>()
-  for (const { body } of upstreams.flatMap(({ asked }) => asked)) {
+  for (const { body } of upstreams.flatMap(({ requests: asked }) => asked)) {
     const nonce = Number(JsonParts.value(body, "nonce"))
     times.set(nonce, (times.get(nonce) ?? 0) + 1)
   }
@@ -81,8 +81,8 @@ describe("an upstream that closes idle connections without a word", () => {
       )
       assert.deepStrictEqual([...new Set(tags)], ["Result"])
       assert.isAbove(seen.dropped, isExhaustive ? 10 : 5)
-      assert.isAtLeast(only.asked.length, rounds.length + seen.dropped)
-      assert.isAtMost(only.asked.length, rounds.length + seen.dropped + seen.closed)
+      assert.isAtLeast(only.requests.length, rounds.length + seen.dropped)
+      assert.isAtMost(only.requests.length, rounds.length + seen.dropped + seen.closed)
     }))
 
   it.live("is asked on a new connection for a read that broke on a kept one, however many are kept", () =>
@@ -98,14 +98,14 @@ describe("an upstream that closes idle connections without a word", () => {
       for (const release of held) release()
       yield* Fiber.join(reads)
       only.react = response
-      yield* Effect.repeat(Effect.suspend(() => read(only.asked.length)), {
-        until: () => (only.asked.at(-1)?.turn ?? 0) > 1
+      yield* Effect.repeat(Effect.suspend(() => read(only.requests.length)), {
+        until: () => (only.requests.at(-1)?.turn ?? 0) > 1
       })
-      const { length } = only.asked
+      const { length } = only.requests
       const connections = only.connections()
       only.react = (socket, asked) => (asked.turn > 1 ? reset : response)(socket, asked)
       assert.strictEqual((yield* read(length))._tag, "Result")
-      assert.deepStrictEqual(only.asked.slice(length).map(({ turn }) => turn > 1), [true, false])
+      assert.deepStrictEqual(only.requests.slice(length).map(({ turn }) => turn > 1), [true, false])
       assert.strictEqual(only.connections(), connections + 1)
     }))
 

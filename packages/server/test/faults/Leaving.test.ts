@@ -71,7 +71,7 @@ describe("a caller that leaves", () => {
           const only = yield* faultyUpstream(react)
           const { url } = yield* gatewayOver({ [kind]: [only] })
           const { leave } = yield* asking(url, path, body)
-          yield* only.until(() => only.asked.length > 0)
+          yield* only.until(() => only.requests.length > 0)
           leave()
           // no deadline passes here: only the caller's leaving can close it
           yield* only.until(() => only.open() === 0)
@@ -85,7 +85,7 @@ describe("a caller that leaves", () => {
         const second = yield* faultyUpstream(silence)
         const { url } = yield* gatewayOver({ [kind]: [first, second] })
         const { leave } = yield* asking(url, path, body)
-        yield* first.until(() => first.asked.length > 0)
+        yield* first.until(() => first.requests.length > 0)
         leave()
         yield* first.until(() => first.open() < first.connections())
         assert.deepStrictEqual(askedOf(second), [0])
@@ -102,7 +102,7 @@ describe("a caller that leaves", () => {
       const isAnswered = yield* oneMoreAnswer(url)
       const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
       const { leave } = yield* asking(url, "/exchange", body)
-      yield* only.until(() => only.asked.length > 0)
+      yield* only.until(() => only.requests.length > 0)
       leave()
       // a request that is answered after the one that left shows that the gateway has seen it leave
       yield* get(`${url}/health/live`)

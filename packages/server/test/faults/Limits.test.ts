@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
+import type { Reaction, ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import type { Said } from "@trigate/testing/Reactions"
@@ -105,7 +105,7 @@ const codings: ReadonlyArray<Coding> = [
 
 const pressed = (good: Said, { name, press }: Coding): Said => ({
   headers: [["content-encoding", name]],
-  body: (asked: Asked) => press(Buffer.from(typeof good.body === "function" ? good.body(asked) : good.body))
+  body: (asked: ReceivedRequest) => press(Buffer.from(typeof good.body === "function" ? good.body(asked) : good.body))
 })
 
 describe("an answer that was compressed although nobody asked for it", () => {
@@ -134,7 +134,7 @@ describe("an answer that was compressed although nobody asked for it", () => {
           const answer = yield* route.ask(url)
           assertGood(route, answer)
           assert.isNull(answer.headers.get("content-encoding"))
-          assert.strictEqual(first.asked.length, 1, route.name)
+          assert.strictEqual(first.requests.length, 1, route.name)
         }
       }))
   }

@@ -97,8 +97,8 @@ for (const wire of wires) {
             : act(url)
           assertUnknown(value, nonce)
           assert.deepStrictEqual(askedOf(first, second), [1, 0])
-          assert.strictEqual(first.asked[0]?.body, body)
-          assert.strictEqual(first.bytes(), first.asked[0]?.bytes.length)
+          assert.strictEqual(first.requests[0]?.body, body)
+          assert.strictEqual(first.bytes(), first.requests[0]?.bytes.length)
           assert.strictEqual(second.connections(), 0)
         }))
     }
@@ -138,9 +138,9 @@ for (const wire of wires) {
         assert.strictEqual(first.connections(), 1)
         assert.deepStrictEqual(askedOf(first), [0])
         // whether the reset overtook the request is for the kernel to say: both are true, a mixture is not
-        if (second.asked.length === 0) assertUnknown(value, nonce)
+        if (second.requests.length === 0) assertUnknown(value, nonce)
         else assert.strictEqual(value.text, ok.body)
-        assert.isAtMost(second.asked.length, 1)
+        assert.isAtMost(second.requests.length, 1)
       }))
 
     it.effect("whose connection is refused goes to the next address only if it certainly was not sent", () =>

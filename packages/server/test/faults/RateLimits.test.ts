@@ -40,7 +40,7 @@ for (const route of reads.filter((each) => anyOn(each).length > 0)) {
           if (route.protocol === "http") assert.strictEqual(value.status, 429, value.text)
           if (route.protocol === "json-rpc") assertFailure("json-rpc", value, "UpstreamRateLimited")
           if (route.protocol === "token-rpc") assert.notProperty(value.json, "result")
-          assert.isAtLeast(only.asked.length, 1)
+          assert.isAtLeast(only.requests.length, 1)
         }))
     }
   })

@@ -71,7 +71,7 @@ for (const route of paths) {
         const answer = yield* post(`${url}${path}`, call("\"a\"", "eth\\u005fsendRawTransaction"))
         assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":"a","result":"${hash}"}`)
         assert.deepStrictEqual(askedOf(first, second), [1, 0])
-        assert.strictEqual(first.asked[0]?.body.replace(/"id":\d+/u, `"id":0`), call("0"))
+        assert.strictEqual(first.requests[0]?.body.replace(/"id":\d+/u, `"id":0`), call("0"))
       }))
 
     const unknownOf = samplePairs(`methods of a raw transaction, ${path}`, methods, unknownOn(route))
@@ -157,7 +157,9 @@ for (const route of paths) {
           Json.elements(answer.text),
           [1, 2, 3, 4].map((id) => `{"jsonrpc":"2.0","id":${id},"result":"${hash}"}`)
         )
-        const methods = first.asked.map(({ body }) => [...body.matchAll(/"method":"(\w+)"/gu)].map(([, name]) => name))
+        const methods = first.requests.map(({ body }) =>
+          [...body.matchAll(/"method":"(\w+)"/gu)].map(([, name]) => name)
+        )
         assert.deepStrictEqual(methods.toSorted((one, other) => String(one).localeCompare(String(other))), [
           ["eth_blockNumber"],
           ["eth_blockNumber", "eth_syncing"],

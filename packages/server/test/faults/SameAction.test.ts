@@ -67,7 +67,7 @@ describe("the same action, handed in twice", () => {
         assert.deepStrictEqual(askedOf(only), [1])
         assert.strictEqual((yield* post(`${url}/exchange`, body)).text, ok)
         assert.deepStrictEqual(askedOf(only), [2])
-        assert.strictEqual(only.asked[0]?.body, only.asked[1]?.body)
+        assert.strictEqual(only.requests[0]?.body, only.requests[1]?.body)
         assertFailure("http", yield* post(`${url}/exchange`, body), "NonceAlreadyUsed")
         assert.deepStrictEqual(askedOf(only), [2])
       }))

@@ -49,8 +49,8 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
           const answer = yield* post(`${url}${path}`, call(method, named))
           assert.strictEqual(answer.text, `{"ok":true,"result":{"@type":"ok"},"@extra":"1","jsonrpc":"2.0","id":7}`)
           assert.deepStrictEqual(askedOf(first, second), [1, 0])
-          assert.strictEqual(first.asked[0]?.body, call(method, named, "1"))
-          assert.strictEqual(first.asked[0]?.path, `/${secretKey}/api/v2/jsonRPC`)
+          assert.strictEqual(first.requests[0]?.body, call(method, named, "1"))
+          assert.strictEqual(first.requests[0]?.path, `/${secretKey}/api/v2/jsonRPC`)
         }))
     }
 

@@ -51,7 +51,7 @@ const held = Effect.fnUntraced(function*(first: Reaction, later: Reaction) {
   const { url } = yield* gatewayOver({ layer2: [upstream], node: [node] })
   const arrived = (markers: number): Effect.Effect<void> =>
     Effect.andThen(
-      node.until(() => node.asked.length >= markers),
+      node.until(() => node.requests.length >= markers),
       upstream.until(() => waiting.length > 0)
     )
   const release = () => {
@@ -128,7 +128,7 @@ describe("callers that ask the same at the same time", () => {
       const followers = yield* asking(url, herd)
       yield* arrived(2)
       leader.leave()
-      yield* upstream.until(() => upstream.asked.length === 2)
+      yield* upstream.until(() => upstream.requests.length === 2)
       release()
       assert.strictEqual(results(yield* followers.answered), herd)
       assert.deepStrictEqual(askedOf(upstream), [2])
@@ -182,7 +182,7 @@ describe("callers that ask what only looks the same", () => {
             ]),
             { startImmediately: true }
           ))
-        yield* answers.until(() => answers.asked.length === asks.length)
+        yield* answers.until(() => answers.requests.length === asks.length)
         for (const answer of pending) answer()
         for (const fiber of fibers) assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
         assert.deepStrictEqual(askedOf(answers), [asks.length])

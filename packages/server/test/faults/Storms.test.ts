@@ -58,7 +58,7 @@ describe("the pairs and tokens of the venue, while it fails", () => {
       assert.deepStrictEqual(askedOf(only), [1])
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual((yield* ask(url)).text, spotMeta)
-      yield* only.until(() => only.asked.length === 2)
+      yield* only.until(() => only.requests.length === 2)
     }))
 
   for (const [what, react] of [...storms, ["429s", say({ status: 429, body: "null" })] as const]) {
@@ -73,8 +73,8 @@ describe("the pairs and tokens of the venue, while it fails", () => {
         assert.strictEqual(stale.status, 200)
         assert.strictEqual(stale.text, spotMeta)
         assert.strictEqual(ageOf(stale), "360")
-        assert.isAtLeast(only.asked.length, 2)
-        assert.isAtMost(only.asked.length, 4)
+        assert.isAtLeast(only.requests.length, 2)
+        assert.isAtMost(only.requests.length, 4)
       }))
   }
 
@@ -114,8 +114,8 @@ describe("the pairs and tokens of the venue, while it fails", () => {
       // by then an address that failed again and again is asked once more
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* ask(url)).text, spotMeta)
-      const asked = only.asked.length
+      const asked = only.requests.length
       assert.strictEqual((yield* ask(url)).text, spotMeta)
-      assert.strictEqual(only.asked.length, asked)
+      assert.strictEqual(only.requests.length, asked)
     }))
 })

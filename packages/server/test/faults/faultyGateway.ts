@@ -52,8 +52,8 @@ export const gatewayOver = Effect.fnUntraced(function*(upstreams: Upstreams, env
 
 /** The requests that each of some upstreams saw. */
 export const askedOf = (...upstreams: ReadonlyArray<FaultyUpstream>): ReadonlyArray<number> =>
-  upstreams.map(({ asked }) => asked.length)
+  upstreams.map(({ requests: asked }) => asked.length)
 
 /** Ends when so many requests came to an upstream. */
 export const isAsked = (upstream: FaultyUpstream, times = 1): Effect.Effect<void> =>
-  upstream.until(() => upstream.asked.length >= times)
+  upstream.until(() => upstream.requests.length >= times)

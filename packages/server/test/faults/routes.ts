@@ -1,6 +1,6 @@
 /** One call of each kind that a gateway relays: how it is asked, what a sound upstream says, what the caller then gets. */
 import { assert } from "@effect/vitest"
-import type { Asked } from "@trigate/testing/FaultyUpstream"
+import type { ReceivedRequest } from "@trigate/testing/FaultyUpstream"
 import { idIn } from "@trigate/testing/FaultyUpstream"
 import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { get, post } from "@trigate/testing/Gateway"
@@ -29,7 +29,7 @@ export interface Route {
 }
 
 /** The body of a sound JSON-RPC answer with a raw result. */
-export const result = (raw: string) => ({ body }: Asked): string =>
+export const result = (raw: string) => ({ body }: ReceivedRequest): string =>
   `{"jsonrpc":"2.0","id":${idIn(body)},"result":${raw}}`
 
 const candles = JsonParts.raw(Recordings.text("candleSnapshot-kPEPE-1h.json"), ["response"])

@@ -62,7 +62,7 @@ const network = (feed: EvmFeed.EvmFeed, chain: EvmChain.EvmChain) => {
     send(data: string | Uint8Array<ArrayBuffer>): void {
       const { id, method, params } = Schema.decodeUnknownSync(Call)(data)
       if (method !== "eth_subscribe") {
-        return this.#deliver(JSON.stringify({ jsonrpc: "2.0", id, ...chain.answer(method, params) }))
+        return this.#deliver(JSON.stringify({ jsonrpc: "2.0", id, ...chain.call(method, params) }))
       }
       const { fromBlock } = Schema.decodeUnknownSync(Start)(params[1])
       const start = fromBlock === undefined || fromBlock === "latest" ? {} : { fromBlock: BigInt(fromBlock) }
@@ -110,7 +110,7 @@ describe("typed streams of the client", () => {
             step = (step * 1_103_515_245 + 12_345) % 2_147_483_648
             return Math.floor(step / 65_536) % below
           }
-          const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+          const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
           const { construct, cut, opened } = network(feed, chain)
           const heads: Array<BlockHeader> = []
           const logs: Array<ReceiptLog> = []
@@ -167,7 +167,7 @@ describe("typed streams of the client", () => {
   it.effect("continue after a reorg that is deeper than the blocks that the gateway knows", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("deep", { blocks: 40 })
-      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const feed = yield* EvmFeed.make({ serving, send: asking(() => chain) })
       const { construct, opened } = network(feed, chain)
       const heads: Array<BlockHeader> = []
       const logs: Array<ReceiptLog> = []

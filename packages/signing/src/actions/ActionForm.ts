@@ -522,6 +522,10 @@ const parsed = (value: unknown): unknown =>
     ? Result.getOrUndefined(Json.parseStrict(value, { maxDepth: 16, maxValues: 1000 }))
     : undefined
 
+/** Returns whether a value has the outer form of a shape: an object for members, no object or list for another shape. */
+const isOfForm = (shape: Shape, value: unknown): boolean =>
+  shape._tag === "Members" ? Predicate.isReadonlyObject(value) : !Predicate.isObjectOrArray(value)
+
 /** Returns the item of a list that has exactly one; otherwise `undefined`. */
 const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
 
@@ -588,7 +592,7 @@ const listValueForm = (
   const { item } = shape
   if (Array.isArray(value)) {
     const isFlat = item._tag === "Tuple" && value.length === item.items.length &&
-      value.every((each) => !Predicate.isObjectOrArray(each))
+      item.items.every((each, index) => isOfForm(each, value[index]))
     if (isFlat) {
       const inner = valueForm(reading, item, value, path)
       return reshaped(shape, value, path, { ...inner, value: [inner.value] })
@@ -688,14 +692,25 @@ const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
 const without = (given: Given, names: ReadonlyArray<string>): Given =>
   Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
 
+/**
+ * Returns the members of an unknown wrapper object that belong into the object that contains it: required ones that it
+ * lacks, or any if it has none of its own, because the venue would ignore all of them.
+ */
+const liftable = (order: ActionOrder, given: Given, inner: Given): ReadonlyArray<string> => {
+  const wants = needed(order, given)
+  const isEmpty = Object.keys(given).every((name) => name === "type" || !order.has(name))
+  return Object.keys(inner).filter((name) =>
+    isEmpty ? order.has(name) && !Object.hasOwn(given, name) : wants.includes(name)
+  )
+}
+
 /** Moves members out of an unknown wrapper object into the object that contains it. */
 const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
-  const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
     const inner = given[name]
     const only = Array.isArray(inner) ? onlyItem(inner) : inner
     if (!Predicate.isReadonlyObject(only)) continue
-    const held = Object.keys(only).filter((key) => wants.includes(key))
+    const held = liftable(order, given, only)
     if (held.length === 0) continue
     const moved = Object.fromEntries(Object.entries(only).filter(([key]) => order.has(key)))
     return {

@@ -278,7 +278,9 @@ const unknownIn = (shape: Shape, given: unknown, path: UnknownPart["path"]): Rea
     const words = shape._tag === "Members" ? shape.otherwise : shape
     return words?._tag !== "Words" || words.words.includes(given) ? [] : [{ kind: "word", path }]
   }
-  return Predicate.isReadonlyObject(given) && !isAny(shape) ? findUnknown(membersIn(shape), given, path) : []
+  const members = membersIn(shape)
+  // an object instead of a value or of a pair is a mistake, and its members are not unknown
+  return Predicate.isReadonlyObject(given) && members.size > 0 ? findUnknown(members, given, path) : []
 }
 
 /** Returns the members and the words of an action that the order does not have. */

@@ -150,10 +150,10 @@ const trim = (
 ) => {
   if (settled !== undefined) {
     for (const part of ["familiar", "strangers"] as const) {
-      const answered = [...rows].filter(([, { body, holding }]) => body === undefined && holding.part === part)
-      const [limit = -Infinity] = answered.map(([, { expiresAt }]) => expiresAt)
+      const settledRows = [...rows].filter(([, { body, holding }]) => body === undefined && holding.part === part)
+      const [limit = -Infinity] = settledRows.map(([, { expiresAt }]) => expiresAt)
         .toSorted((one, other) => other - one).slice(settled[part])
-      for (const [name, { expiresAt }] of answered) if (expiresAt <= limit) rows.delete(name)
+      for (const [name, { expiresAt }] of settledRows) if (expiresAt <= limit) rows.delete(name)
     }
     const [limit = -Infinity] = [...signers.values()].toSorted((one, other) => other - one)
       .slice(LoggedAction.maxSigners)

@@ -24,9 +24,9 @@ const callsIn = (request: string): number => Number(/\*(?<calls>\d+)$/u.exec(req
 
 const count = (
   state: State,
-  { caller, interval, most, request, tolerance }: Quotas.Asked,
+  { caller, interval, most, request, tolerance }: Quotas.CountRequest,
   now: number
-): Quotas.QuotaAnswer => {
+): Quotas.CountResult => {
   const calls = callsIn(request)
   const counted = Access.getKey(state, caller, now) ?? { next: 0, running: new Map<string, number>() }
   if (most > 0) {
@@ -51,7 +51,7 @@ const count = (
 
 /** Returns the counters, as one replica reaches them. */
 export const makeCounters = ({ current }: Store, access: Access.Access): Quotas.Counters<RedisError> => ({
-  count: (asked) => Access.redis(access, (now) => count(current(), asked, now)),
+  count: (request) => Access.redis(access, (now) => count(current(), request, now)),
   end: (caller, request) =>
     Access.redis(access, (now) => Access.getKey(current(), caller, now)?.running.delete(request) === true)
 })

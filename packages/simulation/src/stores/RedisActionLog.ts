@@ -76,7 +76,7 @@ const insert = (
   return "new"
 }
 
-const dropAnswered = (state: State, member: string, now: number): void => {
+const dropSettled = (state: State, member: string, now: number): void => {
   const about = Access.getKey(state.abouts, member, now)
   if (about !== undefined) {
     state.ids.delete(about.id)
@@ -114,7 +114,7 @@ const update = (
     scores.set(member, found.expiresAt)
     for (const [oldest] of ranked(scores).slice(0, Math.max(0, scores.size - settledCapacity))) {
       scores.delete(oldest)
-      dropAnswered(state, oldest, now)
+      dropSettled(state, oldest, now)
     }
   })
   Access.prolongKey(state.answered, part, diesAt)

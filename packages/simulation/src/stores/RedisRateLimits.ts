@@ -187,10 +187,10 @@ const take = (
   } else if (methodClass === "once") {
     pace.waits = undefined
   }
-  const answer = { ...nothing, held, level: Access.asText(level), replicas }
-  if (isPaced && call.isRefresh === true && level <= 0) return { ...answer, outcome: "paced" }
+  const response = { ...nothing, held, level: Access.asText(level), replicas }
+  if (isPaced && call.isRefresh === true && level <= 0) return { ...response, outcome: "paced" }
   if (caller === undefined) {
-    if (isFull) return { ...answer, outcome: "full", slots: sortSlots(slots) }
+    if (isFull) return { ...response, outcome: "full", slots: sortSlots(slots) }
   } else {
     const use = findCallerUse(counted.callers, caller, slotOfCaller, ofCaller.slots)
     const { cap, share } = findCaps(bounds, callers, caller, use.all, held)
@@ -200,7 +200,7 @@ const take = (
     const isWithinShare = fits(share)
     if (isFull || (!isWithinShare && !fits(cap))) {
       return {
-        ...answer,
+        ...response,
         outcome: "full",
         slots: sortSlots(slots),
         isWithinShare,
@@ -216,11 +216,11 @@ const take = (
   addUnits(window, formatField(entry), entry)
   window.expiresAt = storeNow + timeToLive
   held[methodClass] += cost
-  if (burst === 0) return { ...answer, outcome: "taken" }
+  if (burst === 0) return { ...response, outcome: "taken" }
   pace.level = Access.asText(level - cost)
   pace.at = now
   pace.expiresAt = storeNow + timeToLive
-  return { ...answer, outcome: "taken", level: pace.level }
+  return { ...response, outcome: "taken", level: pace.level }
 }
 
 const join = (

@@ -15,7 +15,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
-import { type AnsweredQuery, valueAt } from "@trigate/domain/unstable/streams/Subscription"
+import { type ServedQuery, valueAt } from "@trigate/domain/unstable/streams/Subscription"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -77,7 +77,7 @@ export interface Options<E> {
    */
   readonly quietFor: (user: string) => number
   /** Sends a query to the venue. */
-  readonly ask: (query: object) => Effect.Effect<string, E>
+  readonly query: (query: object) => Effect.Effect<string, E>
 }
 
 /** The times before an agent's expiry at which the coming expiry is reported, longest first. */
@@ -93,7 +93,7 @@ const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.ex
 const decodeLimit = Schema.decodeEffect(Schema.fromJsonString(infoOperations.userRateLimit.response))
 
 /** Checks accounts periodically until the scope ends. */
-export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, isOwner }: Options<E>) {
+export const start = Effect.fnUntraced(function*<E>({ accounts, query, quietFor, isOwner }: Options<E>) {
   /** The agents of each account, from the last successful query. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   /** The accounts that had few actions left at the last successful query. */
@@ -107,11 +107,11 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   let reported = new Set<string>()
 
   const readAgents = Effect.fnUntraced(function*(user: string) {
-    agents.set(user, yield* decodeAgents(yield* ask({ type: "extraAgents", user })))
+    agents.set(user, yield* decodeAgents(yield* query({ type: "extraAgents", user })))
   })
 
   const readActions = Effect.fnUntraced(function*(user: string) {
-    const limit = yield* decodeLimit(yield* ask({ type: "userRateLimit", user }))
+    const limit = yield* decodeLimit(yield* query({ type: "userRateLimit", user }))
     const left = limit.nRequestsCap + (limit.nRequestsSurplus ?? 0) - limit.nRequestsUsed
     const isLow = left < limit.nRequestsCap * lowShare
     if (isLow && !low.has(user)) {
@@ -204,7 +204,7 @@ export interface ComparisonOptions<E> {
    */
   readonly heardAt: (topicKey: string) => Json.MonotonicTime | undefined
   /** Sends a query to the venue. */
-  readonly ask: (query: object) => Effect.Effect<string, E>
+  readonly query: (query: object) => Effect.Effect<string, E>
 }
 
 /**
@@ -228,8 +228,8 @@ const clockMargin = 5000
 /** Maximum number of seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
 const longestWait = 30
 
-const compared = [...AccountMirror.answered].flatMap(([query, { answer, declaration }]) =>
-  answer.compared === undefined ? [] : [{ query, parts: answer.compared, subscription: declaration.name }]
+const compared = [...AccountMirror.servedQueries].flatMap(([query, { served, declaration }]) =>
+  served.compared === undefined ? [] : [{ query, parts: served.compared, subscription: declaration.name }]
 )
 
 const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
@@ -239,7 +239,7 @@ const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? 
 /**
  * Returns the compared part of a response as text: from each row, the fields that change only if the account changes.
  */
-const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
+const print = (response: string, { members, rows }: NonNullable<ServedQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
@@ -258,119 +258,121 @@ const count = (outcome: ComparisonOutcome | "failed") =>
  * Compares accounts periodically until the scope ends. Returns a function that measures, in milliseconds, the time
  * between now and the nearest of three events: the account's next comparison, its last comparison, and its last change.
  */
-export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: ComparisonOptions<E>) {
-  const dueAt = new Map<string, Json.MonotonicTime>()
-  const startedAt = new Map<string, Json.MonotonicTime>()
-  const comparedAt = new Map<string, number>()
+export const startComparison = Effect.fnUntraced(
+  function*<E>({ query: send, events, heardAt, mirror }: ComparisonOptions<E>) {
+    const dueAt = new Map<string, Json.MonotonicTime>()
+    const startedAt = new Map<string, Json.MonotonicTime>()
+    const comparedAt = new Map<string, number>()
 
-  /**
-   * Returns the fills and the open orders, at or after the time `since`, that the venue returned but the event log does
-   * not contain.
-   */
-  const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
-    const { log } = events
-    // after the query, the log could have dropped old entries
-    const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
-    const filled = (Json.elements(fills) ?? []).map((text) => parseRow("userFills", text))
-      .filter(({ time }) => time >= from)
-    const updated = new Set(
-      log.newest(user, "orderUpdates", Number.POSITIVE_INFINITY)
-        .map(({ text }) => printOrder(valueAt(parsed(text), "order")))
-    )
-    const opened = list(parsed(orders)).filter((order) =>
-      Number(valueAt(order, "timestamp")) >= from && !updated.has(printOrder(order))
-    )
-    return [
-      ...log.unseen(user, "userFills", filled).map(({ text }) => `fill ${text}`),
-      ...opened.map((order) => `order ${printOrder(order)}`)
-    ]
-  }
-
-  /**
-   * Waits until all events of an account before a given time have been received. Returns `false` if some of these
-   * events may still be missing.
-   */
-  const awaitReceipt = Effect.fnUntraced(function*(user: string, time: Json.MonotonicTime) {
-    for (let seconds = 0; seconds < longestWait; seconds++) {
-      yield* Effect.sleep("1 second")
-      const { frames } = mirror.states(user) ?? {}
-      const hasStates = compared.every(({ subscription }) =>
-        (frames?.get(subscription)?.receivedAt ?? Json.longAgo) > time
+    /**
+     * Returns the fills and the open orders, at or after the time `since`, that the venue returned but the event log does
+     * not contain.
+     */
+    const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
+      const { log } = events
+      // after the query, the log could have dropped old entries
+      const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
+      const filled = (Json.elements(fills) ?? []).map((text) => parseRow("userFills", text))
+        .filter(({ time }) => time >= from)
+      const updated = new Set(
+        log.newest(user, "orderUpdates", Number.POSITIVE_INFINITY)
+          .map(({ text }) => printOrder(valueAt(parsed(text), "order")))
       )
-      const hasEvents = ["userFills", "orderUpdates"].every((name) =>
-        (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? Json.longAgo) > time
+      const opened = list(parsed(orders)).filter((order) =>
+        Number(valueAt(order, "timestamp")) >= from && !updated.has(printOrder(order))
       )
-      if (hasStates && hasEvents) return true
+      return [
+        ...log.unseen(user, "userFills", filled).map(({ text }) => `fill ${text}`),
+        ...opened.map((order) => `order ${printOrder(order)}`)
+      ]
     }
-    return false
-  })
 
-  const compare = Effect.fnUntraced(function*(user: string) {
-    const began = yield* Clock.currentTimeMillis
-    const states = mirror.states(user)
-    const begunAt = events.log.begunAt(user)
-    if (states === undefined || begunAt === undefined) return "changing" as const
-    const { changes } = states
-    const before = responses(states)
-    const answers = new Map<string, string>()
-    for (const { query } of compared) answers.set(query, yield* ask({ type: query, user }))
-    // events from before the log began are not compared, because the log does not contain them
-    const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
-    const fills = yield* ask({ type: "userFillsByTime", user, startTime: since })
-    const isHeard = yield* awaitReceipt(user, Json.monotonicTime(yield* Clock.Clock))
-    const latest = mirror.states(user)
-    if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
-    const missing = findMissing(user, fills, answers.get("frontendOpenOrders") ?? "", since)
-    if (missing.length > 0) {
-      yield* Effect.logWarning("The event log of an account lacks events that the venue returns", { user, missing })
-      events.interrupt(user)
+    /**
+     * Waits until all events of an account before a given time have been received. Returns `false` if some of these
+     * events may still be missing.
+     */
+    const awaitReceipt = Effect.fnUntraced(function*(user: string, time: Json.MonotonicTime) {
+      for (let seconds = 0; seconds < longestWait; seconds++) {
+        yield* Effect.sleep("1 second")
+        const { frames } = mirror.states(user) ?? {}
+        const hasStates = compared.every(({ subscription }) =>
+          (frames?.get(subscription)?.receivedAt ?? Json.longAgo) > time
+        )
+        const hasEvents = ["userFills", "orderUpdates"].every((name) =>
+          (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? Json.longAgo) > time
+        )
+        if (hasStates && hasEvents) return true
+      }
+      return false
+    })
+
+    const compare = Effect.fnUntraced(function*(user: string) {
+      const began = yield* Clock.currentTimeMillis
+      const states = mirror.states(user)
+      const begunAt = events.log.begunAt(user)
+      if (states === undefined || begunAt === undefined) return "changing" as const
+      const { changes } = states
+      const before = responses(states)
+      const venueResponses = new Map<string, string>()
+      for (const { query } of compared) venueResponses.set(query, yield* send({ type: query, user }))
+      // events from before the log began are not compared, because the log does not contain them
+      const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
+      const fills = yield* send({ type: "userFillsByTime", user, startTime: since })
+      const isHeard = yield* awaitReceipt(user, Json.monotonicTime(yield* Clock.Clock))
+      const latest = mirror.states(user)
+      if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
+      const missing = findMissing(user, fills, venueResponses.get("frontendOpenOrders") ?? "", since)
+      if (missing.length > 0) {
+        yield* Effect.logWarning("The event log of an account lacks events that the venue returns", { user, missing })
+        events.interrupt(user)
+        mirror.empty(user)
+        return "drift" as const
+      }
+      comparedAt.set(user, began)
+      const after = responses(latest)
+      const drifted = compared.filter(({ parts, query }) => {
+        const response = print(venueResponses.get(query) ?? "", parts)
+        return [before, after].every((found) => print(found.get(query) ?? "", parts) !== response)
+      })
+      if (drifted.length === 0) return "equal" as const
+      if (latest.changes !== changes) return "changing" as const
+      yield* Effect.logWarning("The streamed state of an account differs from the venue's responses", {
+        user,
+        queries: drifted.map(({ query }) => query)
+      })
       mirror.empty(user)
       return "drift" as const
-    }
-    comparedAt.set(user, began)
-    const after = responses(latest)
-    const drifted = compared.filter(({ parts, query }) => {
-      const answer = print(answers.get(query) ?? "", parts)
-      return [before, after].every((found) => print(found.get(query) ?? "", parts) !== answer)
     })
-    if (drifted.length === 0) return "equal" as const
-    if (latest.changes !== changes) return "changing" as const
-    yield* Effect.logWarning("The streamed state of an account differs from the venue's responses", {
-      user,
-      queries: drifted.map(({ query }) => query)
-    })
-    mirror.empty(user)
-    return "drift" as const
-  })
 
-  const tick = Effect.gen(function*() {
-    const now = Json.monotonicTime(yield* Clock.Clock)
-    const recorded = events.status().accounts.filter(({ user }) => events.isRecording(user)).map(({ user }) => user)
-    for (const user of dueAt.keys()) {
-      if (recorded.includes(user)) continue
-      dueAt.delete(user)
-      startedAt.delete(user)
-      comparedAt.delete(user)
+    const tick = Effect.gen(function*() {
+      const now = Json.monotonicTime(yield* Clock.Clock)
+      const recorded = events.status().accounts.filter(({ user }) => events.isRecording(user)).map(({ user }) => user)
+      for (const user of dueAt.keys()) {
+        if (recorded.includes(user)) continue
+        dueAt.delete(user)
+        startedAt.delete(user)
+        comparedAt.delete(user)
+      }
+      for (const user of recorded) {
+        const due = dueAt.get(user) ?? Json.addMillis(now, every)
+        dueAt.set(user, due)
+        const { changedAt = now } = mirror.states(user) ?? {}
+        const isQuiet = Json.millisBetween(changedAt, now) >= quietFor || Json.millisBetween(due, now) >= every
+        if (now < due || !isQuiet) continue
+        dueAt.set(user, Json.addMillis(now, every))
+        startedAt.set(user, now)
+        yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
+      }
+    })
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("5 seconds"), tick)))
+    const clock = yield* Clock.Clock
+    return (user: string): number => {
+      const now = Json.monotonicTime(clock)
+      const due = dueAt.get(user)
+      const past = [mirror.states(user)?.changedAt, startedAt.get(user)].map((time = Json.longAgo) =>
+        Json.millisBetween(time, now)
+      )
+      return Math.min(due === undefined ? Infinity : Math.max(0, Json.millisBetween(now, due)), ...past)
     }
-    for (const user of recorded) {
-      const due = dueAt.get(user) ?? Json.addMillis(now, every)
-      dueAt.set(user, due)
-      const { changedAt = now } = mirror.states(user) ?? {}
-      const isQuiet = Json.millisBetween(changedAt, now) >= quietFor || Json.millisBetween(due, now) >= every
-      if (now < due || !isQuiet) continue
-      dueAt.set(user, Json.addMillis(now, every))
-      startedAt.set(user, now)
-      yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
-    }
-  })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("5 seconds"), tick)))
-  const clock = yield* Clock.Clock
-  return (user: string): number => {
-    const now = Json.monotonicTime(clock)
-    const due = dueAt.get(user)
-    const past = [mirror.states(user)?.changedAt, startedAt.get(user)].map((time = Json.longAgo) =>
-      Json.millisBetween(time, now)
-    )
-    return Math.min(due === undefined ? Infinity : Math.max(0, Json.millisBetween(now, due)), ...past)
   }
-})
+)

@@ -13,7 +13,7 @@ import { briefOrder } from "@trigate/domain/info/Account"
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { rowsOfOrders } from "@trigate/domain/unstable/info/InfoQueries"
-import { type AnsweredQuery, type Subscription, valueAt } from "@trigate/domain/unstable/streams/Subscription"
+import { type ServedQuery, type Subscription, valueAt } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import type { Receipt } from "@trigate/upstream/cache/ResponseCache"
@@ -30,10 +30,10 @@ import type { AccountEvents, Entry, StateObserver } from "./AccountEvents.ts"
 /**
  * The queries that the account mirror serves, by name, each with the subscription whose frames contain its response.
  */
-export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
+export const servedQueries: ReadonlyMap<string, { readonly declaration: Subscription; readonly served: ServedQuery }> =
   new Map(
     Subscriptions.table.flatMap((declaration) =>
-      (declaration.answers ?? []).map((answer) => [answer.query, { declaration, answer }] as const)
+      (declaration.servedQueries ?? []).map((served) => [served.query, { declaration, served }] as const)
     )
   )
 
@@ -60,8 +60,8 @@ const anyUser = `0x${"0".repeat(40)}`
  * only the subscriptions that are opened for every watched account; otherwise only those that callers open.
  */
 export const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
-  Subscriptions.table.flatMap(({ answers, delivery, name }) =>
-    answers !== undefined && delivery === "state" && (topicKey(name, anyUser) !== undefined) === isRecorded
+  Subscriptions.table.flatMap(({ delivery, name, servedQueries }) =>
+    servedQueries !== undefined && delivery === "state" && (topicKey(name, anyUser) !== undefined) === isRecorded
       ? [name]
       : []
   )
@@ -71,7 +71,7 @@ export const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
  * query.
  */
 export const mirroredQuery = ({ body, operation, surface }: InfoOperations.InfoCall): MirroredQuery | undefined => {
-  const found = answered.get(operation.name)
+  const found = servedQueries.get(operation.name)
   const query = body.valueOrUndefined
   if (found === undefined || surface !== "gateway" || !Predicate.isObject(query)) return undefined
   const { name, shown } = found.declaration
@@ -91,9 +91,9 @@ export const mirroredQuery = ({ body, operation, surface }: InfoOperations.InfoC
  * all data of the brief response.
  */
 export const detailedQuery = (query: string): string | undefined => {
-  const brief = answered.get(query)
-  return brief?.answer.isBrief === true
-    ? brief.declaration.answers?.find(({ isBrief, member }) => isBrief !== true && member === brief.answer.member)
+  const brief = servedQueries.get(query)
+  return brief?.served.isBrief === true
+    ? brief.declaration.servedQueries?.find(({ isBrief, member }) => isBrief !== true && member === brief.served.member)
       ?.query
     : undefined
 }
@@ -117,7 +117,7 @@ export const parseQuery = (body: Encoding.Json): Effect.Effect<InfoOperations.In
 /** Returns the query whose response the frames of a subscription contain. */
 export const queryFor = (type: string, key: string) => {
   const request = Result.getOrUndefined(Encoding.parse(key))
-  const members = Object.keys(answered.get(type)?.declaration.shown ?? {})
+  const members = Object.keys(servedQueries.get(type)?.declaration.shown ?? {})
   return { type, ...Object.fromEntries(members.map((member) => [member, valueAt(request, member)])) }
 }
 
@@ -128,9 +128,9 @@ export const queryFor = (type: string, key: string) => {
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Encoding.members(text).get("data")
   const members = data === undefined ? undefined : Encoding.members(text, data.start)
-  return [...answered].flatMap(([query, { answer, declaration }]) => {
-    if (declaration.name !== topic.name || answer.member === undefined || answer.isBrief === true) return []
-    const span = answer.member === "" ? data : members?.get(answer.member)
+  return [...servedQueries].flatMap(([query, { served, declaration }]) => {
+    if (declaration.name !== topic.name || served.member === undefined || served.isBrief === true) return []
+    const span = served.member === "" ? data : members?.get(served.member)
     return span === undefined ? [] : [[query, text.slice(span.start, span.end)] as const]
   })
 }

@@ -238,7 +238,8 @@ export interface Opening {
 export type Standing = Pick<Entry, "expiresAt" | "fingerprint" | "leaseUntil" | "state">
 
 /** Returns whether a store added an action (`new`) or marked it as sent again (`repeat`). */
-export const isWritten = (answer: "new" | "repeat" | Standing): answer is "new" | "repeat" => Predicate.isString(answer)
+export const isWritten = (written: "new" | "repeat" | Standing): written is "new" | "repeat" =>
+  Predicate.isString(written)
 
 /** The change of an entry: a new state, or the time of its next lookup (`undefined`: it is never looked up). */
 export type Change =
@@ -470,19 +471,19 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       // an action that is already in the log needs no capacity
       if (excess === undefined || (yield* driver.find({ key }, now)).length > 0) {
         quotas.add(holding)
-        const answer = yield* Effect.onExitPrimitive(driver.insert({ ...opening, part }, guard), (exit) => {
+        const written = yield* Effect.onExitPrimitive(driver.insert({ ...opening, part }, guard), (exit) => {
           if (Exit.isFailure(exit) || exit.value !== "new") quotas.remove(holding)
           return undefined
         })
-        if (isWritten(answer)) return { isRepeat: answer === "repeat", holding }
-        if (answer.expiresAt > now) {
+        if (isWritten(written)) return { isRepeat: written === "repeat", holding }
+        if (written.expiresAt > now) {
           return signer === undefined
             ? LoggedAction.overQuota("full")
             : LoggedAction.alreadyUsed(
               signer,
               nonce,
-              LoggedAction.stateAt(answer, now),
-              answer.fingerprint === fingerprint
+              LoggedAction.stateAt(written, now),
+              written.fingerprint === fingerprint
             )
         }
         // the entry that has the nonce has expired

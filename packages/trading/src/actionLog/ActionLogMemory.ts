@@ -86,14 +86,14 @@ interface Stored extends LoggedAction.Entry {
 /** Makes the store of the entries of one process. */
 export const makeDriver = (clock: Clock.Clock): ActionLog.Driver<never> => {
   const unanswered = new Map<string, Stored>()
-  const answered = { familiar: makeQueue<Stored>(), strangers: makeQueue<Stored>() }
+  const settledQueues = { familiar: makeQueue<Stored>(), strangers: makeQueue<Stored>() }
   const index = makeIndex()
   const isUnknownNew = Latch.makeUnsafe(false)
   // the earliest time at which an unanswered action expires
   let firstExpiry = Infinity
 
   const get = (name: string): Stored | undefined =>
-    unanswered.get(name) ?? answered.familiar.get(name) ?? answered.strangers.get(name)
+    unanswered.get(name) ?? settledQueues.familiar.get(name) ?? settledQueues.strangers.get(name)
 
   const forgetNames = (name: string, { names }: Stored): void => {
     for (const each of names) index.remove(each, name)
@@ -156,7 +156,7 @@ export const makeDriver = (clock: Clock.Clock): ActionLog.Driver<never> => {
       unanswered.delete(name)
       const part = change.part ?? (change.state === "accepted" ? "familiar" : entry.holding.part)
       const { settled, state } = change
-      answered[part].set(name, { ...entry, body: undefined, trace: undefined, token: "", state, settled })
+      settledQueues[part].set(name, { ...entry, body: undefined, trace: undefined, token: "", state, settled })
     }
     return true
   }
@@ -188,7 +188,7 @@ export const makeDriver = (clock: Clock.Clock): ActionLog.Driver<never> => {
 
   const trim = (now: number, settled?: { readonly familiar: number; readonly strangers: number }): number => {
     for (const part of ["familiar", "strangers"] as const) {
-      answered[part].drop(
+      settledQueues[part].drop(
         ({ expiresAt }, size) => expiresAt > now && (settled === undefined || size <= settled[part]),
         forgetNames
       )

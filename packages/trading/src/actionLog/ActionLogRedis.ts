@@ -319,10 +319,10 @@ const parseValue = ([state, , fingerprint, , leaseUntil, , expiresAt, , token]: 
 })
 
 const Inserted = Schema.Union([Schema.Literals(["new", "repeat"]), Value])
-const decodeAnswer = Schema.decodeUnknownEffect(Inserted)
+const decodeReply = Schema.decodeUnknownEffect(Inserted)
 
-const decodeInserted = (answer: unknown) =>
-  Effect.map(decodeAnswer(answer), (inserted) => Predicate.isString(inserted) ? inserted : parseValue(inserted))
+const decodeInserted = (reply: unknown) =>
+  Effect.map(decodeReply(reply), (inserted) => Predicate.isString(inserted) ? inserted : parseValue(inserted))
 
 const Found = Schema.Tuple([
   Schema.String,
@@ -366,16 +366,16 @@ export const makeEntries = (redis: Redis.Redis["Service"], prefix: string): Shar
   const evaluateUpdate = redis.eval(updateScript)
   const evaluateMove = redis.eval(moveScript)
   const evaluateFind = redis.eval(findScript)
-  const isCounted = (answered: Effect.Effect<unknown, Redis.RedisError>) =>
-    Effect.map(Effect.flatMap(answered, (answer) => decodeCount(answer)), (count) => count > 0)
+  const isCounted = (evaluated: Effect.Effect<unknown, Redis.RedisError>) =>
+    Effect.map(Effect.flatMap(evaluated, (reply) => decodeCount(reply)), (count) => count > 0)
   return {
     insert: (opening, guard) =>
-      Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => decodeInserted(answer)),
+      Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (reply) => decodeInserted(reply)),
     update: (key, guard, ending) => isCounted(evaluateUpdate({ prefix, key, guard, ...ending })),
     move: (key, from, to) => isCounted(evaluateMove({ prefix, key, from, to })),
     find: (selection) =>
       Effect.map(
-        Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => decodeFound(answer)),
+        Effect.flatMap(evaluateFind({ prefix, selection }), (reply) => decodeFound(reply)),
         (rows) => rows.map(entryFrom)
       ),
     isKnown: (signer) => isCounted(redis.send("EXISTS", signerKey(signer))),
@@ -398,8 +398,8 @@ const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">,
   const { settledCapacity } = ActionLog.resolveLimits(options)
 
   /** Runs an operation in Redis within the deadline of a step. */
-  const inTime = <A>(asked: Effect.Effect<A, SharedState.StoreFault>) =>
-    shared.orElse<A, string, never>(asked, Effect.fail(unreachable))
+  const inTime = <A>(operation: Effect.Effect<A, SharedState.StoreFault>) =>
+    shared.orElse<A, string, never>(operation, Effect.fail(unreachable))
 
   const updateShared = (
     key: LoggedAction.EntryKey,
@@ -414,10 +414,10 @@ const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">,
   ) {
     const { key, token } = opening
     const attempt = { states: LoggedAction.statesBefore.released, token }
-    const revert = (answer: "new" | "repeat") =>
-      ({ state: LoggedAction.nextState("sent", answer === "repeat", "released") ?? "unknown" }) as const
+    const revert = (inserted: "new" | "repeat") =>
+      ({ state: LoggedAction.nextState("sent", inserted === "repeat", "released") ?? "unknown" }) as const
     const revertOwn = own.update(key, attempt, revert(mine))
-    const asking = yield* Effect.forkIn(
+    const inserting = yield* Effect.forkIn(
       Effect.interruptible(entries.insert(opening, guard)),
       scope,
       { startImmediately: true }
@@ -426,28 +426,28 @@ const makeDriver = Effect.fnUntraced(function*(options: Omit<Options, "prefix">,
     const withdraw = Effect.andThen(
       revertOwn,
       Effect.forkIn(
-        Effect.flatMap(Fiber.await(asking), (exit) =>
+        Effect.flatMap(Fiber.await(inserting), (exit) =>
           Exit.isSuccess(exit) && ActionLog.isWritten(exit.value)
             ? Effect.ignore(updateShared(key, attempt, revert(exit.value)))
             : Effect.void),
         scope
       )
     )
-    const answer = yield* shared.orElse<"new" | "repeat" | ActionLog.Standing | undefined, never, never>(
-      Fiber.join(asking),
+    const written = yield* shared.orElse<"new" | "repeat" | ActionLog.Standing | undefined, never, never>(
+      Fiber.join(inserting),
       Effect.undefined
     ).pipe(Effect.onInterrupt(() => withdraw))
-    if (answer === undefined && alone) {
+    if (written === undefined && alone) {
       yield* Metric.update(unsharedCounter, 1)
       return mine
     }
-    yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
-    if (answer === undefined) {
+    yield* Metric.update(awayGauge, written === undefined ? 1 : 0)
+    if (written === undefined) {
       yield* withdraw
       return yield* Effect.fail(unreachable)
     }
-    if (!ActionLog.isWritten(answer)) yield* revertOwn
-    return answer === "new" ? mine : answer
+    if (!ActionLog.isWritten(written)) yield* revertOwn
+    return written === "new" ? mine : written
   })
 
   const select = (selection: ActionReference | { readonly due: number }) => inTime(entries.find(selection))

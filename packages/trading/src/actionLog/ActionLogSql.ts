@@ -315,15 +315,15 @@ export const openDatabase = Effect.fnUntraced(function*(options: Options, prepar
     return Effect.map(sql`UPDATE trigate_actions SET state = ${state}${ended} WHERE ${entry}`, hasRows)
   }
 
-  const dropAnswered = (part: LoggedAction.Part, limit: number) =>
+  const dropSettled = (part: LoggedAction.Part, limit: number) =>
     sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
       SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
       ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`
 
   const trim = Effect.fnUntraced(function*(now: number, settled?: { readonly [P in LoggedAction.Part]: number }) {
     if (settled !== undefined) {
-      yield* dropAnswered("familiar", settled.familiar)
-      yield* dropAnswered("strangers", settled.strangers)
+      yield* dropSettled("familiar", settled.familiar)
+      yield* dropSettled("strangers", settled.strangers)
       yield* sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - LoggedAction.knownFor}
         OR accepted_at <= (SELECT accepted_at FROM trigate_signers WHERE ${ours}
           ORDER BY accepted_at DESC LIMIT 1 OFFSET ${LoggedAction.maxSigners}))`
@@ -391,7 +391,7 @@ const makeDriver = (
     // the outage of a file
     isUp: Effect.map(
       Effect.isSuccess(isFile ? step(ping) : outage.observe(step(ping))),
-      (answers) => answers && !outage.isAway()
+      (responds) => responds && !outage.isAway()
     )
   }
 }

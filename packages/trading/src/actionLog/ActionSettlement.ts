@@ -186,10 +186,10 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     function*(user: Address, leg: Leg, own: Unsettled) {
       const { cloid } = leg
       if (cloid === undefined) return "unknowable" as const
-      const answer = yield* promptly(InfoProtocol.infoOperations.orderStatus, info.orderStatus({ user, oid: cloid }))
-      if (answer.status === "unknownOid") return "absent" as const
-      const isOther = !agrees(leg, answer.order, own.openedAt) || (yield* isShared(user, cloid, answer.order, own))
-      return isOther ? "unknowable" as const : answer.order
+      const response = yield* promptly(InfoProtocol.infoOperations.orderStatus, info.orderStatus({ user, oid: cloid }))
+      if (response.status === "unknownOid") return "absent" as const
+      const isOther = !agrees(leg, response.order, own.openedAt) || (yield* isShared(user, cloid, response.order, own))
+      return isOther ? "unknowable" as const : response.order
     }
   )
 

@@ -482,7 +482,9 @@ const parsed = (value: unknown): unknown =>
  * Returns the only member whose value is an object with a signature, or the JSON text of such an object. Returns
  * `undefined` if no member or several members match.
  */
-const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
+const wrapperMember = (
+  value: Readonly<Record<string, unknown>>
+): readonly [name: string, inner: unknown] | undefined => {
   const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))
   return found.length === 1 ? found[0] : undefined
 }
@@ -512,7 +514,7 @@ export const unwrap = (text: string): UnwrappedBody | undefined => {
         mistake: { mistake: "wrappedBody", path: [], found: where.join(", "), expected: "the object itself" }
       }
     }
-    const inner = holder(value)
+    const inner = wrapperMember(value)
     if (inner === undefined) return undefined
     const [name, member] = inner
     path.push(JSON.stringify(name))

@@ -622,15 +622,15 @@ const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ add
  */
 const mastersIn = (
   call: InfoCall,
-  { json: { valueOrUndefined: answer }, status }: Operation.UpstreamResponse
+  { json: { valueOrUndefined: body }, status }: Operation.UpstreamResponse
 ): ReadonlyArray<readonly [signer: string, accounts: ReadonlyArray<string>]> => {
   const query = decodeQuery(call.body.valueOrUndefined)
   if (status !== 200 || Option.isNone(query)) return []
   const user = query.value.user.toLowerCase()
   if (InfoProtocol.queryType(call) === "extraAgents") {
-    return Option.getOrElse(decodeAgents(answer), () => []).map(({ address }) => [address.toLowerCase(), [user]])
+    return Option.getOrElse(decodeAgents(body), () => []).map(({ address }) => [address.toLowerCase(), [user]])
   }
-  return Option.toArray(decodeRole(answer)).map((found) => [
+  return Option.toArray(decodeRole(body)).map((found) => [
     user,
     found.role === "agent" ? [found.data.user.toLowerCase()] : []
   ])
@@ -654,37 +654,37 @@ const roleQuery = (user: string): InfoCall => {
 }
 
 /**
- * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the master
+ * Increments the versions of the accounts that an action changed. If `venueResponds` is false, does not query the master
  * of the signer.
  */
-export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
+export type Changed = (admitted: Admitted, venueResponds: boolean) => Effect.Effect<void>
 
-/** Makes the function {@link Changed} for the account versions of a pipeline; `ask` sends a query to the venue. */
+/** Makes the function {@link Changed} for the account versions of a pipeline; `send` sends a query to the venue. */
 export const makeAccountChanges = Effect.fnUntraced(function*<E>(
   { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
-  ask: (call: InfoCall) => Effect.Effect<Operation.UpstreamResponse, E>
+  send: (call: InfoCall) => Effect.Effect<Operation.UpstreamResponse, E>
 ) {
   const scope = yield* Effect.scope
-  const asked = new Set<string>()
+  const inFlight = new Set<string>()
 
   const find = (signer: string): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (asked.has(signer)) return Effect.void
-      asked.add(signer)
+      if (inFlight.has(signer)) return Effect.void
+      inFlight.add(signer)
       const call = roleQuery(signer)
-      const found = Effect.flatMap(ask(call), (response) => learn(accounts, call, response)).pipe(
+      const found = Effect.flatMap(send(call), (response) => learn(accounts, call, response)).pipe(
         Effect.provideService(IsRefresh, true),
         Effect.provideService(CurrentCaller, local),
         Effect.ignore,
-        Effect.ensuring(Effect.sync(() => asked.delete(signer)))
+        Effect.ensuring(Effect.sync(() => inFlight.delete(signer)))
       )
       return Effect.asVoid(Effect.forkIn(found, scope))
     })
 
-  const changed: Changed = Effect.fnUntraced(function*(admitted, venueAnswers) {
+  const changed: Changed = Effect.fnUntraced(function*(admitted, venueResponds) {
     const { fingerprint, signer } = admitted
     const isOpen = yield* accounts.change(signer ?? fingerprint, admitted.accounts)
-    if (!isOpen || !venueAnswers || signer === undefined) return
+    if (!isOpen || !venueResponds || signer === undefined) return
     const caller = yield* CurrentCaller
     const cost = roleQuery(signer).operation.cost.weight
     yield* inTurn("trading-api", { key: `role ${signer}`, caller: caller.id, cost, start: find(signer) })

@@ -392,11 +392,11 @@ const readArchive = Effect.fnUntraced(
 )
 
 /**
- * Makes the candle cache of one network; `ask` sends the query for a gap in the cached bars. If the context has an
+ * Makes the candle cache of one network; `send` sends the query for a gap in the cached bars. If the context has an
  * archive, the cache also reads from it and writes to it.
  */
 export const make = Effect.fnUntraced(function*<E>(
-  ask: (call: GapCall) => Effect.Effect<Operation.UpstreamResponse, E>
+  send: (call: GapCall) => Effect.Effect<Operation.UpstreamResponse, E>
 ) {
   const archive = Option.getOrUndefined(yield* Effect.serviceOption(CandleArchive))
   const scope = yield* Effect.scope
@@ -484,7 +484,7 @@ export const make = Effect.fnUntraced(function*<E>(
       return response.status === 200 ? Effect.forkIn(later, scope) : Effect.void
     })
 
-  const answer: ServeQuery<E> = Effect.fnUntraced(function*(call, straight) {
+  const serveQuery: ServeQuery<E> = Effect.fnUntraced(function*(call, straight) {
     // a caller that requires the venue's current response bypasses the cache
     if (call.surface === "node" || !InfoOperations.isCandleCall(call) || (yield* Freshness) === "none") {
       return yield* straight
@@ -499,15 +499,15 @@ export const make = Effect.fnUntraced(function*<E>(
 
     let known = held.known
     let age: number | undefined
-    let asked = noBars
+    let requested = noBars
     let requests = 0
     let spent = 0
     for (const hole of rangesToRequest(plan, known, now)) {
-      const response = yield* ask(callFor(plan, hole))
+      const response = yield* send(callFor(plan, hole))
       if (response.status !== 200) return response
       const bars = BarTexts.fromResponse(series, response)
       if (bars === undefined) return yield* straight
-      asked = asked.merge(bars)
+      requested = requested.merge(bars)
       requests += 1
       spent += Operation.responseWeight(InfoOperations.candleSnapshot, bars.size)
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
@@ -517,11 +517,11 @@ export const make = Effect.fnUntraced(function*<E>(
     }
 
     const end = request.endTime ?? Number.POSITIVE_INFINITY
-    const all = held.bars.merge(asked).between(Candle.openTimeAt(series.interval, request.startTime), end)
+    const all = held.bars.merge(requested).between(Candle.openTimeAt(series.interval, request.startTime), end)
     const bars = all.takeNewest(Candle.retainedBars)
     const { size } = bars
     const oldest = bars.oldest ?? Number.POSITIVE_INFINITY
-    const count = asked.between(oldest, end).size
+    const count = requested.between(oldest, end).size
     const times = new Set(held.corrected.length === 0 ? [] : bars.times)
     if (requests === 0) yield* Metric.update(heldQueries, 1)
     yield* Metric.update(heldWeight, Math.max(0, Operation.responseWeight(InfoOperations.candleSnapshot, size) - spent))
@@ -543,5 +543,5 @@ export const make = Effect.fnUntraced(function*<E>(
       })
     })
   })
-  return answer
+  return serveQuery
 })

@@ -412,7 +412,7 @@ const isLimited = (error: unknown): boolean => {
 }
 
 /** Sends a query on behalf of the gateway, and attempts it five times. */
-const ask = (query: object, send: Queries["relay"]) =>
+const sendQuery = (query: object, send: Queries["relay"]) =>
   Effect.gen(function*() {
     const response = yield* send(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))
     return response.status === 200 ? response.text : yield* new QueryRefused({ status: response.status })
@@ -424,14 +424,14 @@ const ask = (query: object, send: Queries["relay"]) =>
   )
 
 /** Sends a query on behalf of the gateway, which waits for the rate limit with the lowest priority. */
-export const askInBackground = ({ relay }: Queries) => (query: object) =>
-  ask(query, (call) => Effect.provideService(relay(call), IsRefresh, true))
+export const queryInBackground = ({ relay }: Queries) => (query: object) =>
+  sendQuery(query, (call) => Effect.provideService(relay(call), IsRefresh, true))
 
 /** Makes the function that sends a query before those of callers, within {@link priorityWeight}. */
-const makeAskFirst = ({ relay }: Queries) => {
+const makeQueryFirst = ({ relay }: Queries) => {
   const priority = makePriorityWeight(priorityWeight)
   return (query: object) =>
-    ask(query, (call) => {
+    sendQuery(query, (call) => {
       const weight = worstWeight(call.operation)
       const first = relay(call).pipe(
         Effect.provideService(CurrentCaller, local),
@@ -446,12 +446,12 @@ const makeAskFirst = ({ relay }: Queries) => {
  * data.
  */
 export const makeRefills = (info: Queries) => {
-  const askFirst = makeAskFirst(info)
-  return (subscription: Subscription.Normalised) => makeRefill(askFirst, subscription)
+  const queryFirst = makeQueryFirst(info)
+  return (subscription: Subscription.Normalised) => makeRefill(queryFirst, subscription)
 }
 
 const makeRefill = (
-  askFirst: ReturnType<typeof makeAskFirst>,
+  queryFirst: ReturnType<typeof makeQueryFirst>,
   subscription: Subscription.Normalised
 ): TopicRefill | undefined => {
   const { declaration } = subscription
@@ -461,7 +461,7 @@ const makeRefill = (
   const { newestBy, timeAt, window } = plan
 
   const page = (start: number) =>
-    Effect.flatMap(askFirst(plan.query(subscription, start)), (text) => {
+    Effect.flatMap(queryFirst(plan.query(subscription, start)), (text) => {
       const rows = Json.elements(text)
       return rows === undefined ? new NotAList({ query: refill.query }) : Effect.succeed(rows)
     })
@@ -725,14 +725,14 @@ export const makeShared = Effect.fnUntraced(function*(
   mirror?.follow({ events, heardAt: hub.heardAt })
   orders?.follow(events.log)
   if (info !== undefined) {
-    const ask = askInBackground(info)
+    const query = queryInBackground(info)
     yield* AccountChecks.start({
       accounts: logging?.accounts ?? [],
       isOwner: () => events.status().role !== "reader",
       quietFor: mirror === undefined
         ? () => Number.POSITIVE_INFINITY
-        : yield* AccountChecks.startComparison({ events, mirror, heardAt: hub.heardAt, ask }),
-      ask
+        : yield* AccountChecks.startComparison({ events, mirror, heardAt: hub.heardAt, query }),
+      query
     })
   }
   return {

@@ -186,7 +186,7 @@ const chainId = rpc("eth_chainId", "[]")
  * The probe request of each upstream. Nodes and the venue's API both serve `exchangeStatus`, which costs 2 units of
  * weight.
  */
-const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
+const probes: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
   "trading-api": { path: "/info", body: Utf8.encode(`{"type":"exchangeStatus"}`) },
   "trading-node": { path: "/evm", body: chainId },
   "token-chain": { path: "/api/v2/jsonRPC", body: rpc("getMasterchainInfo", "{}") },
@@ -200,12 +200,12 @@ const MAX_ANSWER_BYTES = 64 * 1024
 
 const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Utf8.Quantity })))
 
-const probeOutcome = (answer: Operation.UpstreamResponse): Attempts.AttemptOutcome => {
-  if (answer.status === 429) return "rate_limited"
-  if (answer.status >= 500) return "server_fault"
-  if (Operation.foreign(answer) !== undefined) return "malformed"
-  if (answer.status !== 200) return "refused"
-  return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
+const probeOutcome = (response: Operation.UpstreamResponse): Attempts.AttemptOutcome => {
+  if (response.status === 429) return "rate_limited"
+  if (response.status >= 500) return "server_fault"
+  if (Operation.foreign(response) !== undefined) return "malformed"
+  if (response.status !== 200) return "refused"
+  return Result.isSuccess(response.json.value) ? "ok" : "malformed"
 }
 
 const broken = ({ reason, sent }: HttpTransport.TransportError): Attempts.AttemptOutcome => {
@@ -225,7 +225,7 @@ export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], con
    */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {
-      const { body, path } = questions[target.label]
+      const { body, path } = probes[target.label]
       const clock = fiber.getRef(Clock.Clock)
       const start = Utf8.monotonicTime(clock)
       const count = (outcome: Attempts.AttemptOutcome) => {
@@ -249,10 +249,10 @@ export const makeProbe = (transport: HttpTransport.HttpTransport["Service"], con
           return { outcome, passed: false, chainId: undefined }
         },
         onSuccess: (response) => {
-          const answer = HttpTransport.receive(target, response)
-          const outcome = probeOutcome(answer)
+          const received = HttpTransport.receive(target, response)
+          const outcome = probeOutcome(received)
           count(outcome)
-          const decoded = body === chainId ? decodeChainId(answer.text) : Option.none()
+          const decoded = body === chainId ? decodeChainId(received.text) : Option.none()
           return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(decoded)?.result }
         }
       })
@@ -432,8 +432,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const round = Effect.fnUntraced(function*(group: ChainGroup) {
     // addresses that are not trusted are already being probed
-    const asked = group.addresses.filter(({ phase }) => phase === "trusted")
-    yield* Effect.forEach(asked, (address) => probe(address, false), { concurrency: "unbounded", discard: true })
+    const trusted = group.addresses.filter(({ phase }) => phase === "trusted")
+    yield* Effect.forEach(trusted, (address) => probe(address, false), { concurrency: "unbounded", discard: true })
     yield* compare(group)
   })
 

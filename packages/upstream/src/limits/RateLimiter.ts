@@ -68,7 +68,7 @@ export type SharedWindow = (
   ahead: Units,
   callers: number,
   own: () => ReadonlyArray<Slot>
-) => Effect.Effect<SharedAnswer | Alone>
+) => Effect.Effect<SharedPermits | Alone>
 
 /**
  * The result of counting a call while the shared window is unreachable: the replica is allowed only a part of the
@@ -76,7 +76,7 @@ export type SharedWindow = (
  */
 export interface Alone {
   readonly part: number
-  /** The use that the shared window last reported while no call asked for it. */
+  /** The use that the shared window last reported while no call needed it. */
   readonly reported?: ReportedUnits
   /**
    * Records a call that starts while the shared window is unreachable, so that the call can be reported to the window
@@ -93,7 +93,7 @@ export interface ReportedUnits {
 }
 
 /** The result of counting a call in the rate window that replicas share. */
-export interface SharedAnswer extends Permits, Full {
+export interface SharedPermits extends Permits, Full {
   /** The current use of the shared window. */
   readonly held: Units
   /**
@@ -153,7 +153,7 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   /** The use of this process at the time of that report. */
   let ownThen = RateWindow.none
   /** Units of the calls with a pending request to the shared window. */
-  const asking: Units = { read: 0, once: 0 }
+  const requested: Units = { read: 0, once: 0 }
 
   const fullFor = (call: WindowCall, ahead: Units): Full => ({
     wait: window.waitOf(bounds, call, ahead),
@@ -286,10 +286,10 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
     isRefresh
   })
 
-  const tryTake = (ask: PermitRequest, clock: Clock.Clock): Permits | undefined => {
+  const tryTake = (request: PermitRequest, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
     window.moveTo(monotonicTime(clock))
-    const call = toWindowCall(ask)
+    const call = toWindowCall(request)
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
@@ -303,16 +303,16 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
       const taken = take(call)
       if (shared === undefined) return Effect.succeed(permits(taken, call))
-      asking[call.class] += call.cost
-      const asked = Effect.ensuring(
+      requested[call.class] += call.cost
+      const sharedWindow = Effect.ensuring(
         shared(call, ahead, window.callers, settled),
-        Effect.sync(() => asking[call.class] -= call.cost)
+        Effect.sync(() => requested[call.class] -= call.cost)
       )
-      return Effect.flatMap(asked, (answer): Effect.Effect<Permits, Full> => {
+      return Effect.flatMap(sharedWindow, (granted): Effect.Effect<Permits, Full> => {
         const now = monotonicTime(clock)
-        const given = "started" in answer
-          ? startAlone(answer, taken, call, ahead, now)
-          : startShared(answer, taken, call, ahead, now)
+        const given = "started" in granted
+          ? startAlone(granted, taken, call, ahead, now)
+          : startShared(granted, taken, call, ahead, now)
         // if the caller disconnected during the request to the shared window, the units are refunded
         return Effect.flatMap(
           given,
@@ -356,26 +356,26 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
   }
 
   const startShared = (
-    answer: SharedAnswer,
+    granted: SharedPermits,
     taken: Taken,
     call: WindowCall,
     ahead: Units,
     now: MonotonicTime
   ): Effect.Effect<Permits, Full> => {
-    if (answer.level !== undefined) pacer?.set(answer.level, now)
-    if (answer.wait > 0) {
+    if (granted.level !== undefined) pacer?.set(granted.level, now)
+    if (granted.wait > 0) {
       window.refund(taken, call, call.cost)
-      if (answer.part === undefined) hear({ at: now, held: answer.held, own: window.all.held })
-      return Effect.fail(answer)
+      if (granted.part === undefined) hear({ at: now, held: granted.held, own: window.all.held })
+      return Effect.fail(granted)
     }
-    if (answer.part !== undefined) {
-      return withinPart(answer.part, taken, call, ahead, now).pipe(
-        Effect.map((again) => permits(again, call, answer.refund)),
-        Effect.tapError(() => Effect.sync(() => answer.refund(call.cost)))
+    if (granted.part !== undefined) {
+      return withinPart(granted.part, taken, call, ahead, now).pipe(
+        Effect.map((again) => permits(again, call, granted.refund)),
+        Effect.tapError(() => Effect.sync(() => granted.refund(call.cost)))
       )
     }
-    hear({ at: now, held: answer.held, own: window.all.held })
-    return Effect.succeed(permits(taken, call, answer.refund))
+    hear({ at: now, held: granted.held, own: window.all.held })
+    return Effect.succeed(permits(taken, call, granted.refund))
   }
 
   const hear = ({ at, held, own }: ReportedUnits): void => {
@@ -391,12 +391,12 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
    * newest calls.
    */
   const settled = (): ReadonlyArray<Slot> => {
-    const rest = { ...asking }
+    const rest = { ...requested }
     return window.all.slots.toReversed().map(({ index, ...units }) => {
       const without = (methodClass: Operation.MethodClass): number => {
-        const asked = Math.min(rest[methodClass], units[methodClass])
-        rest[methodClass] -= asked
-        return units[methodClass] - asked
+        const pending = Math.min(rest[methodClass], units[methodClass])
+        rest[methodClass] -= pending
+        return units[methodClass] - pending
       }
       return { index, read: without("read"), once: without("once") }
     })
@@ -461,13 +461,13 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         })
     )
 
-  const takeOrWait = (ask: PermitRequest): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
+  const takeOrWait = (request: PermitRequest): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
-      const taken = tryTake(ask, clock)
+      const taken = tryTake(request, clock)
       if (taken !== undefined) return Effect.succeed(taken)
       window.moveTo(monotonicTime(clock))
-      const call = toWindowCall(ask)
+      const call = toWindowCall(request)
       const first = attempt(call, unitsAhead(call), clock)
       if (pacer !== undefined && call.isRefresh === true) {
         return Effect.mapError(first, (full) => {
@@ -476,9 +476,9 @@ export const makeQueue = ({ bounds, pacer, refusal, refused, shared, waits, wind
         })
       }
       return first.pipe(
-        Effect.catchIf(({ wait }) => wait <= ask.maxWait, () => {
+        Effect.catchIf(({ wait }) => wait <= request.maxWait, () => {
           waits.updateUnsafe(1, fiber.context)
-          return enqueue(call, ask.maxWait, clock)
+          return enqueue(call, request.maxWait, clock)
         }),
         Effect.mapError((full) => {
           refused(full).updateUnsafe(1, fiber.context)
@@ -545,7 +545,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    *
    * Returns `undefined` and takes nothing if the call has to wait, or if a shared window has to be queried first.
    */
-  readonly tryTake: (ask: PermitRequest, clock: Clock.Clock) => Permits | undefined
+  readonly tryTake: (request: PermitRequest, clock: Clock.Clock) => Permits | undefined
   /**
    * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
@@ -553,7 +553,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * its share, otherwise with `UpstreamRateLimited`. In the error, `retryAfter` is the wait in whole seconds, provided
    * that no further call arrives.
    */
-  readonly take: (ask: PermitRequest) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
+  readonly take: (request: PermitRequest) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
   /**
    * Returns the pacer of an upstream, which limits refreshes of cached responses; `undefined` if the upstream has no
    * limit.
@@ -582,9 +582,9 @@ const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => numbe
     (registration) => Effect.sync(registration.remove)
   )
 
-const roomIn = (wait: number) => {
+const capacityIn = (wait: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
-  return { retryAfter, room: `it has capacity for this call in ${retryAfter} s` }
+  return { retryAfter, capacity: `it has capacity for this call in ${retryAfter} s` }
 }
 
 /** Advice to the operator about an exhausted limit. */
@@ -614,8 +614,8 @@ const ofUpstream = Effect.fnUntraced(function*(
     waits: Upstream.metrics.rateLimitWaits.series({ upstream }),
     refused: ({ isWithinShare }) => isWithinShare ? refused : beyondShare,
     refusal: ({ isWithinShare, wait }) => {
-      const { retryAfter, room } = roomIn(wait)
-      const texts = (usedUp: string) => ({ retryAfter, detail: `${usedUp}; ${room} (${advice[upstream]})` })
+      const { capacity, retryAfter } = capacityIn(wait)
+      const texts = (usedUp: string) => ({ retryAfter, detail: `${usedUp}; ${capacity} (${advice[upstream]})` })
       if (isWithinShare) {
         return new UpstreamRateLimited({ upstream, ...texts(`The rate limit of ${upstream} is used up`) })
       }
@@ -667,15 +667,15 @@ const ofQuotas = (
       waits: Upstream.metrics.quotaWaits.series({ quota }),
       refused: () => refused,
       refusal: ({ wait }) => {
-        const { retryAfter, room } = roomIn(wait)
+        const { capacity, retryAfter } = capacityIn(wait)
         const what = quota === "weight" ? "weight per minute" : "request units per second"
-        return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
+        return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${capacity}` })
       }
     })
     // a quota belongs to one caller, so it is not divided into shares
     const quotaLimiter: Takes = {
-      tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: Caller.local }, clock),
-      take: (ask) => limiter.take({ ...ask, caller: Caller.local })
+      tryTake: (request, clock) => limiter.tryTake({ ...request, caller: Caller.local }, clock),
+      take: (request) => limiter.take({ ...request, caller: Caller.local })
     }
     return quotaLimiter
   }
@@ -730,12 +730,12 @@ export const make = Effect.fnUntraced(function*(
    * Takes the units of a call from the caller's quota first. If the quota refuses the call, the call takes no units of
    * the upstream's limit.
    */
-  const takeBoth = (ask: PermitRequest, quota: Takes, clock: Clock.Clock) => {
+  const takeBoth = (request: PermitRequest, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicTime(clock)
-    return Effect.flatMap(quota.take(ask), (own) => {
-      const maxWait = Math.max(0, ask.maxWait - millisBetween(start, monotonicTime(clock)))
-      const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
-        if (exit._tag === "Failure") own.refund(worstCost(ask.upstream, ask))
+    return Effect.flatMap(quota.take(request), (own) => {
+      const maxWait = Math.max(0, request.maxWait - millisBetween(start, monotonicTime(clock)))
+      const taken = Effect.onExitPrimitive(limiters[request.upstream].take({ ...request, maxWait }), (exit) => {
+        if (exit._tag === "Failure") own.refund(worstCost(request.upstream, request))
         return undefined
       })
       return Effect.map(taken, (permits) => both(own, permits))
@@ -744,20 +744,20 @@ export const make = Effect.fnUntraced(function*(
 
   return RateLimiter.of({
     pacerOf: (upstream) => limiters[upstream].pacer,
-    tryTake: (ask, clock) => {
-      const quota = callerQuota(ask)
-      if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)
-      const own = quota.tryTake(ask, clock)
-      const permits = own === undefined ? undefined : limiters[ask.upstream].tryTake(ask, clock)
-      if (own === undefined || permits === undefined) own?.refund(worstCost(ask.upstream, ask))
+    tryTake: (request, clock) => {
+      const quota = callerQuota(request)
+      if (quota === undefined) return limiters[request.upstream].tryTake(request, clock)
+      const own = quota.tryTake(request, clock)
+      const permits = own === undefined ? undefined : limiters[request.upstream].tryTake(request, clock)
+      if (own === undefined || permits === undefined) own?.refund(worstCost(request.upstream, request))
       else return both(own, permits)
       return undefined
     },
-    take: (ask) => {
-      const quota = callerQuota(ask)
+    take: (request) => {
+      const quota = callerQuota(request)
       return quota === undefined
-        ? limiters[ask.upstream].take(ask)
-        : Effect.clockWith((clock) => takeBoth(ask, quota, clock))
+        ? limiters[request.upstream].take(request)
+        : Effect.clockWith((clock) => takeBoth(request, quota, clock))
     }
   })
 })

@@ -195,7 +195,7 @@ if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -units) end`
 const FoundSlot = Schema.Tuple([Schema.Finite, Schema.Literals(["read", "once"]), Schema.Finite])
 const Units = Schema.Union([Schema.Finite, Schema.FiniteFromString])
 
-const decodeAnswer = Schema.decodeUnknownEffect(
+const decodeReply = Schema.decodeUnknownEffect(
   Schema.Tuple([
     Schema.Literals(["taken", "full", "paced", "unknown"]),
     Schema.Finite,
@@ -260,7 +260,7 @@ export const makeDriver = (redis: Redis.Redis["Service"], prefix: string): RateL
           id,
           since
         ).pipe(
-          Effect.flatMap(decodeAnswer),
+          Effect.flatMap(decodeReply),
           Effect.map(
             ([outcome, read, once, found, within, limit, readLimit, ofCall, level, replicas]) => ({
               outcome,

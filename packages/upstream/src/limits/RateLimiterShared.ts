@@ -165,7 +165,7 @@ export interface Counters {
    * Counts a call if there is capacity.
    *
    * An action for which there is no capacity is recorded for a second: until it has started or tries again, the reads of
-   * all processes leave room for it. A slot in the future is from a process whose clock is ahead: it counts, unless it
+   * all processes leave capacity for it. A slot in the future is from a process whose clock is ahead: it counts, unless it
    * is too far ahead.
    */
   readonly take: (taking: Taking) => Effect.Effect<Taken, SharedState.StoreFault>
@@ -428,7 +428,7 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
     })
     reports.add(report)
 
-    const answered = (...[call, ahead, callers, own]: Parameters<RateLimiter.SharedWindow>) =>
+    const takeShared = (...[call, ahead, callers, own]: Parameters<RateLimiter.SharedWindow>) =>
       Effect.clockWith((clock) => {
         const now = slotClock.now(clock)
         // a process that has not reported since the store was unreachable may still have to write units
@@ -446,26 +446,26 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         const taken = counters.take(taking)
         return Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(({ outcome }) => outcome !== "unknown", () => Effect.andThen(join(own), taken)),
-          Effect.map((found): RateLimiter.SharedAnswer => {
+          Effect.map((found): RateLimiter.SharedPermits => {
             const at = monotonicTime(clock)
             const isComplete = found.replicas >= replicas || at >= incompleteUntil
             if (found.replicas >= replicas || (isComplete && reportedFor === runningFor)) replicas = found.replicas
             if (isComplete) counted = { at, wall: now, held: found.held }
-            const answer = {
+            const use = {
               held: found.held,
               level: found.level,
               refund,
               isWithinShare: true,
               ...(isComplete ? {} : { part: 1 / replicas })
             }
-            if (found.outcome === "taken") return { ...answer, wait: 0 }
-            if (found.outcome === "paced") return { ...answer, wait: 1 - found.level / rate }
+            if (found.outcome === "taken") return { ...use, wait: 0 }
+            if (found.outcome === "paced") return { ...use, wait: 1 - found.level / rate }
             const wait = RateWindow.waitTime(bounds, found.slots, call, ahead, now)
             const ownWait = call.caller === undefined
               ? 0
               : RateWindow.waitTime({ ...ofCaller, ...found.cap }, found.ofCaller, call, RateWindow.none, now)
             // a read for which there is capacity waits for an action of another process
-            return { ...answer, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
+            return { ...use, wait: Math.max(wait, ownWait) || recheckAfter, isWithinShare: found.isWithinShare }
           })
         )
       })
@@ -475,8 +475,8 @@ export const make = Effect.fnUntraced(function*({ deadline, windows, ...limits }
         latestOwn = own
         usedAt = monotonicTime(clock)
         const compared = isKnown || slotClock.isCompared() ? Effect.void : Effect.ignore(slotClock.compare)
-        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
-          Effect.andThen(compared, answered(call, ahead, callers, own)),
+        return state.orElse<RateLimiter.SharedPermits | RateLimiter.Alone, never, never>(
+          Effect.andThen(compared, takeShared(call, ahead, callers, own)),
           // a process that has not reached the store yet does not know whether there are other processes
           Effect.sync(() => {
             noteUnreachable(clock)

@@ -145,15 +145,15 @@ export const waitTime = (
   )
 }
 
-/** Returns the units that callers (holders) can use above their shares: three quarters of the limit. */
+/** Returns the units that callers can use above their shares: three quarters of the limit. */
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
-/** Returns the equal share of one caller (holder) in a rate limit; `holders` is the number of holders. */
-export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
+/** Returns the equal share of one caller in a rate limit; `callers` is the number of callers. */
+export const equalShare = (limit: number, callers: number): number => lendable(limit) / callers
 
-/** Returns the maximum units of one caller (holder) while the other holders use `others` units in total. */
-export const shareCap = (limit: number, holders: number, others: number): number =>
-  Math.max(equalShare(limit, holders), lendable(limit) - others)
+/** Returns the maximum units of one caller while the other callers use `others` units in total. */
+export const shareCap = (limit: number, callers: number, others: number): number =>
+  Math.max(equalShare(limit, callers), lendable(limit) - others)
 
 /** Returns the share of each caller; `callers` is the number of callers. */
 export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit => ({
@@ -305,13 +305,13 @@ export class RateWindow {
   }
 
   /** The use of every caller, by name; omits callers whose use is zero. */
-  get holders(): ReadonlyMap<string, number> {
-    const holders = new Map<string, number>()
+  get usedByCaller(): ReadonlyMap<string, number> {
+    const used = new Map<string, number>()
     for (const [name, { now }] of this.#callers) {
       now.moveTo(this.#now)
-      if (sumUnits(now.held) > 0) holders.set(name, sumUnits(now.held))
+      if (sumUnits(now.held) > 0) used.set(name, sumUnits(now.held))
     }
-    return holders
+    return used
   }
 
   /** The number of callers that were active in this window or the previous one. */
@@ -418,7 +418,7 @@ export const currentUses = (
   return Caller.upstreamLabels.flatMap((upstream) =>
     [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
       window.moveTo(now)
-      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
+      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.usedByCaller }
     })
   )
 }

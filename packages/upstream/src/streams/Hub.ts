@@ -123,18 +123,21 @@ export const makeWatch = (
     shared.silences++
     shared.lastAt = at
     SharedTopic.countUp(counts.reconnects, "stale")
-    if (shared.silences <= maxSilences) return connections.askAgain(shared)
+    if (shared.silences <= maxSilences) return connections.resubscribe(shared)
     shared.silences = 0
     shared.connection.link?.drop("stale")
   }
 
   const watch = (shared: SharedTopic.SharedTopic, at: MonotonicTime): void => {
-    const { askedAt, connection, emptySince, phase } = shared
+    const { connection, emptySince, phase, requestedAt } = shared
     if (emptySince !== undefined && millisBetween(emptySince, at) >= grace) return leave(shared)
-    if (phase === "asked" && millisBetween(askedAt, at) >= responseWithin && connection.link?.isWaiting() === false) {
-      connections.ask(shared)
+    if (
+      phase === "requested" && millisBetween(requestedAt, at) >= responseWithin &&
+      connection.link?.isWaiting() === false
+    ) {
+      connections.subscribe(shared)
     }
-    if (phase === "accepted" && millisBetween(askedAt, at) >= TopicConnections.suspectFor) shared.isProven = true
+    if (phase === "accepted" && millisBetween(requestedAt, at) >= TopicConnections.suspectFor) shared.isProven = true
     if (isSilent(shared, at)) revive(shared, at)
   }
 
@@ -142,7 +145,7 @@ export const makeWatch = (
     for (const shared of topics.values()) watch(shared, at)
     for (const connection of connections.open) {
       for (const shared of connection.byRoute.values()) {
-        if (shared.phase === "leaving" && millisBetween(shared.askedAt, at) >= confirmationWithin) {
+        if (shared.phase === "leaving" && millisBetween(shared.requestedAt, at) >= confirmationWithin) {
           connections.left(shared)
         }
       }
@@ -212,14 +215,14 @@ export interface Options {
  * Returns the topic that was subscribed last and has no response yet. If `isUser` is true, considers only topics with a
  * user. A refusal from the upstream that names no topic refers to the returned topic.
  */
-const lastAsked = (
+const lastRequested = (
   { byRoute }: SharedTopic.TopicConnection,
   isUser: boolean
 ): SharedTopic.SharedTopic | undefined => {
   let found: SharedTopic.SharedTopic | undefined
   for (const shared of byRoute.values()) {
-    if (shared.phase !== "asked" || (isUser && shared.topic.user === undefined)) continue
-    if (found === undefined || shared.askedAt >= found.askedAt) found = shared
+    if (shared.phase !== "requested" || (isUser && shared.topic.user === undefined)) continue
+    if (found === undefined || shared.requestedAt >= found.requestedAt) found = shared
   }
   return found
 }
@@ -345,7 +348,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     const shared = byRoute.get(route)
     if (shared === undefined || shared.phase === "leaving") return
     SharedTopic.countUp(counts.frames, shared.topic.name)
-    if (shared.phase === "asked") accept(shared)
+    if (shared.phase === "requested") accept(shared)
     refills.receive(shared, text, state)
   }
 
@@ -377,7 +380,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       case "data":
         return receiveData(connection, text, read)
       case "subscribed": {
-        const shared = inPhase(read.route, "asked")
+        const shared = inPhase(read.route, "requested")
         return shared === undefined ? undefined : accept(shared)
       }
       case "unsubscribed": {
@@ -385,13 +388,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         return shared === undefined ? undefined : connections.left(shared)
       }
       case "refused": {
-        const shared = inPhase(read.route, "asked")
+        const shared = inPhase(read.route, "requested")
         return shared === undefined ? undefined : registry.refuse(shared, read.message)
       }
       case "limit": {
         if (read.of === "messages") return messages.exhaust()
         shares.lower(read.of, read.limit)
-        const shared = lastAsked(connection, read.of === "users")
+        const shared = lastRequested(connection, read.of === "users")
         return shared === undefined ? undefined : registry.refuse(shared, read.message)
       }
       case "unknown":
@@ -428,7 +431,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)
     registry.attach(shared, subscriber)
-    connections.ask(shared)
+    connections.subscribe(shared)
     return undefined
   }
 
@@ -450,8 +453,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     connections.leave(shared)
   }
 
-  const admit = (asked: Awaiting): void => {
-    const { subscriber, topic } = asked
+  const admit = (request: Awaiting): void => {
+    const { subscriber, topic } = request
     const key = topic.isUnshared ? `${topic.key}#${subscriber.id}` : topic.key
     const known = topics.get(key) ?? (awaiting.length === 0 ? leaving(key) : undefined)
     const admission = shares.admit(subscriber.caller, topic, known === undefined)
@@ -460,7 +463,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return deliveries.refuse(subscriber, topic, admission.message, false)
     }
     if (admission._tag === "Behind") {
-      wait(asked, admission.message)
+      wait(request, admission.message)
       for (const shared of admission.released) {
         registry.end(shared, admission.message)
         if (shared.phase !== "leaving") leave(shared)
@@ -470,7 +473,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     if (known === undefined) {
       const limit = start(subscriber, topic, key)
       if (limit !== undefined) {
-        wait(asked, protocol.refusal(limit, limit === "messages" ? limits.messages : limits.connections))
+        wait(request, protocol.refusal(limit, limit === "messages" ? limits.messages : limits.connections))
       }
       return
     }

@@ -164,7 +164,7 @@ export interface Link {
 const quietAfter = 20_000
 
 /** Maximum milliseconds to wait for the response to a ping. */
-const answerWithin = 8_000
+const responseWithin = 8_000
 
 const firstBackoff = 250
 const maxBackoff = 10_000
@@ -197,7 +197,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const connection = yield* transport.open(address)
     const openedAt = now()
     let receivedAt = openedAt
-    let askedAt: MonotonicTime | undefined
+    let pingedAt: MonotonicTime | undefined
     dropped = lossRequested
     yield* Queue.clear(outbox)
     isOpen = true
@@ -206,7 +206,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const reading = Effect.forever(
       Effect.map(connection.receive, (texts) => {
         receivedAt = now()
-        askedAt = undefined
+        pingedAt = undefined
         if (millisBetween(openedAt, receivedAt) >= soundAfter) failures = 0
         onTexts(texts)
       })
@@ -228,11 +228,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.sleep("1 second"),
       Effect.suspend(() => {
         const at = now()
-        if (askedAt !== undefined && millisBetween(askedAt, at) >= answerWithin) {
+        if (pingedAt !== undefined && millisBetween(pingedAt, at) >= responseWithin) {
           return Effect.fail(new SocketLost({ code: 1006, reason: "silent" }))
         }
-        if (askedAt === undefined && millisBetween(receivedAt, at) >= quietAfter) {
-          askedAt = at
+        if (pingedAt === undefined && millisBetween(receivedAt, at) >= quietAfter) {
+          pingedAt = at
           // a ping is not queued in the outbox, which may be waiting for the message limit
           messages.spend()
           return connection.send(ping)

@@ -98,7 +98,7 @@ export type Incoming =
     readonly state?: string
   }
   /**
-   * A response to a subscription, which the upstream may name with other members than it was asked with. So it is
+   * A response to a subscription, which the upstream may name with other members than the request. So it is
    * assigned to a topic by its route, like a frame.
    */
   | { readonly kind: "subscribed" | "unsubscribed"; readonly route: string }
@@ -423,11 +423,11 @@ export class SharedTopic {
   /** The callers that subscribed before the upstream accepted the topic. */
   readonly waiting = new Set<CallerSubscriber>()
   /**
-   * `idle`: nothing was sent. `asked`: the upstream has not responded yet. `leaving`: the unsubscription is not
+   * `idle`: nothing was sent. `requested`: the upstream has not responded yet. `leaving`: the unsubscription is not
    * confirmed.
    */
-  phase: "idle" | "asked" | "accepted" | "leaving" = "idle"
-  askedAt = Json.longAgo
+  phase: "idle" | "requested" | "accepted" | "leaving" = "idle"
+  requestedAt = Json.longAgo
   /** The time at which the subscription was sent last. */
   resumedAt = 0
   /** Whether the upstream has ever acknowledged the topic, on any connection. */

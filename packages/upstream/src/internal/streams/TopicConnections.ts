@@ -327,11 +327,11 @@ export const suspectFor = 2_000
 
 /**
  * The number of losses of a connection after which the only suspect is refused. A suspect is a subscription that may
- * have caused a loss. `asked` applies if the upstream never accepted the suspect, and `accepted` if it did. `harmless`
+ * have caused a loss. `requested` applies if the upstream never accepted the suspect, and `accepted` if it did. `harmless`
  * applies if the suspect contains no name that the upstream could refuse. A higher number makes it less likely that an
  * unstable network is the cause.
  */
-const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
+const maxStrikes = { requested: 2, accepted: 5, harmless: 20 }
 
 /**
  * Returns the topics that may have caused the loss of a connection. Returns an empty list if the upstream or the
@@ -344,8 +344,8 @@ export const young = (
 ): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []
   const suspects = [...byRoute.values()].filter((shared) =>
-    !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") &&
-    millisBetween(shared.askedAt, at) < suspectFor
+    !shared.isProven && (shared.phase === "requested" || shared.phase === "accepted") &&
+    millisBetween(shared.requestedAt, at) < suspectFor
   )
   const likely = suspects.filter(({ topic }) => !topic.isHarmless)
   return likely.length > 0 ? likely : suspects
@@ -355,7 +355,7 @@ export const young = (
 export const findCulprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
-  const most = maxStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "asked"]
+  const most = maxStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "requested"]
   return ++alone.strikes >= most ? alone : undefined
 }
 
@@ -398,19 +398,19 @@ export const make = (options: Options) => {
     if (isUp) link?.send(text, onSent)
   }
 
-  const asked = (shared: SharedTopic): void => {
-    shared.askedAt = elapsed()
+  const noteRequest = (shared: SharedTopic): void => {
+    shared.requestedAt = elapsed()
     shared.resumedAt = now()
   }
 
   /** Subscribes a topic at the upstream, as soon as its connection is open. */
-  const ask = (shared: SharedTopic): void => {
+  const subscribe = (shared: SharedTopic): void => {
     if (!shared.connection.isUp) return
-    shared.phase = "asked"
-    asked(shared)
+    shared.phase = "requested"
+    noteRequest(shared)
     shared.isFirst = true
     // the message may be delayed by the message limit
-    send(shared.connection, shared.topic.subscribe, () => asked(shared))
+    send(shared.connection, shared.topic.subscribe, () => noteRequest(shared))
   }
 
   const closeIfEmpty = (connection: TopicConnection): void => {
@@ -426,17 +426,17 @@ export const make = (options: Options) => {
    */
   const trySuspects = (connection: TopicConnection): void => {
     for (const cleared of connection.suspects.filter(({ isProven }) => isProven)) {
-      if (cleared.phase === "idle") ask(cleared)
+      if (cleared.phase === "idle") subscribe(cleared)
     }
     connection.suspects = connection.suspects.filter(({ isProven }) => !isProven)
     const [suspect] = connection.suspects
-    if (suspect?.phase === "idle") ask(suspect)
+    if (suspect?.phase === "idle") subscribe(suspect)
   }
 
   const onUp = (connection: TopicConnection): void => {
     connection.isUp = true
     for (const shared of connection.byRoute.values()) {
-      if (!connection.suspects.includes(shared)) ask(shared)
+      if (!connection.suspects.includes(shared)) subscribe(shared)
     }
     trySuspects(connection)
   }
@@ -502,7 +502,7 @@ export const make = (options: Options) => {
 
   return {
     open,
-    ask,
+    subscribe,
     trySuspects,
     /**
      * Returns a connection that can carry a topic; `undefined` if a further connection would exceed the limit of
@@ -520,19 +520,19 @@ export const make = (options: Options) => {
       else {
         // late frames may still arrive, so the route stays reserved until the upstream has confirmed the unsubscription
         shared.phase = "leaving"
-        shared.askedAt = elapsed()
+        shared.requestedAt = elapsed()
         send(shared.connection, shared.topic.unsubscribe)
       }
       closeIfEmpty(shared.connection)
     },
     /** Unsubscribes a topic and subscribes it again. */
-    askAgain: (shared: SharedTopic): void => {
+    resubscribe: (shared: SharedTopic): void => {
       send(shared.connection, shared.topic.unsubscribe)
-      ask(shared)
+      subscribe(shared)
     },
     /** Records that the upstream can no longer send frames of a topic. */
     left: (shared: SharedTopic): void => {
-      if (isWanted(shared)) ask(shared)
+      if (isWanted(shared)) subscribe(shared)
       else registry.forget(shared)
       closeIfEmpty(shared.connection)
     }

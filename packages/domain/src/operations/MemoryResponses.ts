@@ -21,7 +21,7 @@ export type SetResponse = <
 ) => Effect.Effect<void>
 
 /** The responses of an in-memory service, by operation. */
-export interface MemoryAnswers {
+export interface MemoryResponses {
   readonly respond: SetResponse
   /**
    * Returns the encoded response to an encoded request. Fails with `unset` if no response was set, and with `failed` if
@@ -30,8 +30,8 @@ export interface MemoryAnswers {
   readonly send: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
-/** Makes a `MemoryAnswers` without responses. */
-export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
+/** Makes a `MemoryResponses` without responses. */
+export const make: Effect.Effect<MemoryResponses> = Effect.gen(function*() {
   const known = yield* Ref.make<ReadonlyMap<string, (request: unknown) => Effect.Effect<Json.Json, "failed">>>(
     new Map()
   )
@@ -46,10 +46,10 @@ export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
           Effect.flatMap((response) => Effect.orDie(encode(response))),
           Effect.map(Json.write)
         )
-      return Ref.update(known, (answers) => new Map(answers).set(operation.name, send))
+      return Ref.update(known, (responses) => new Map(responses).set(operation.name, send))
     },
     send: ({ name }, request) =>
-      Effect.flatMap(Ref.get(known), (answers) => answers.get(name)?.(request) ?? Effect.fail("unset" as const))
+      Effect.flatMap(Ref.get(known), (responses) => responses.get(name)?.(request) ?? Effect.fail("unset" as const))
   }
 })
 
@@ -113,12 +113,12 @@ const makeFeed = () => {
 
 /** Makes a node for which no responses are set, except that its newest block has the number 0. */
 export const makeEvm = Effect.fnUntraced(function*(serving: EvmReads.Serving) {
-  const { respond, send: ask } = yield* make
+  const { respond, send } = yield* make
   const { sent, subscribe } = makeFeed()
   yield* respond(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
   const backend: JsonRpc.StreamingBackend = {
     read: ({ operation, params }) =>
-      Effect.match(ask(operation, params.valueOrUndefined), {
+      Effect.match(send(operation, params.valueOrUndefined), {
         onFailure: (why) =>
           why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
         onSuccess: (value) => JsonRpc.result(value)
