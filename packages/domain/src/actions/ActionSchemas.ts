@@ -385,6 +385,7 @@ export const actionSchemas = {
     }),
     define("spotDeploy", { setDeployerTradingFeeShare: Schema.Struct({ token: Schema.Natural, share: Percent }) }),
     define("spotDeploy", { enableQuoteToken: TokenIndex }),
+    define("spotDeploy", { enableAlignedQuoteToken: TokenIndex }),
     define("spotDeploy", { disableQuoteToken: TokenIndex }),
     define("spotDeploy", {
       requestEvmContract: Schema.Struct({ token: Schema.Natural, address: Address, evmExtraWeiDecimals: Schema.Int })

@@ -11,7 +11,7 @@ import * as Random from "../Seed.ts"
 import { abs, divideUp, max, parseDecimal, type Perpetual, printDecimal, printUsd, usdc } from "./Assets.ts"
 import { weiPerUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
+import { moveSpot, moveUsd, parseToken, readAmount, spotRefusal, takeSpot } from "./Matching.ts"
 import { addTo, append, ensureAccount, ensureClearing, isUnified, moveCash, sweep } from "./TradingState.ts"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
 import { emit, type Venue } from "./Venue.ts"
@@ -184,7 +184,9 @@ export const spotTransfer: Handler<"subAccountSpotTransfer"> = (
   if (wei === undefined) return refuse(Words.invalidAmount)
   const master = actor(context)
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
-  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) {
+    return refuse(spotRefusal(context.venue, token.index, from, to))
+  }
   note(context, [from, to], {
     type: "spotTransfer",
     token: token.name,
@@ -600,9 +602,6 @@ export const topUp: Handler<"topUpIsolatedOnlyMargin"> = (context, { asset: id, 
     : updateIsolatedMargin(context, { type: "updateIsolatedMargin", asset: id, isBuy: true, ntli: Number(change) })
 }
 
-/** Maximum number of delegations that the venue lists for one account. */
-const listedDelegations = 100
-
 /** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
 export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   const account = actor(context)
@@ -642,45 +641,5 @@ export const unstake: Handler<"cWithdraw"> = (context, { wei }) => {
   addTo(context.venue.state.deposited, context.venue.listing.hype, wei)
   account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
   note(context, [account], { type: "cStakingTransfer", token: "HYPE", amount: printDecimal(wei, 8), isDeposit: false })
-  return done
-}
-
-/** Moves stake from the account to a validator, or back. Newly delegated stake is locked for a day. */
-export const delegate: Handler<"tokenDelegate"> = (context, { isUndelegate, validator: named, wei: moved }) => {
-  const { identity, nonce, user, venue: { state: { now } } } = context
-  const validator = lowerCase(named)
-  const wei = isUndelegate ? -moved : moved
-  const target = identity.validators.get(validator)
-  if (target === undefined) return refuse(Words.unknownValidator)
-  const account = VenueState.accountOrNew(identity, user)
-  const known = account.delegations.get(validator) ?? { wei: 0n, lockedUntil: 0 }
-  const delegated = known.wei + wei
-  const stake = account.stake - wei
-  if (stake < 0n || delegated < 0n) return refuse(Words.insufficientStake)
-  const changed = VenueState.changeAccount(identity, user, {
-    stake,
-    delegations: VenueState.withEntry(account.delegations, validator, {
-      wei: delegated,
-      lockedUntil: isUndelegate ? known.lockedUntil : now + day
-    }),
-    delegationHistory: [
-      { time: now, hash: Random.hex(user, `delegation/${nonce}`, 64), validator, wei: moved, isUndelegate },
-      ...account.delegationHistory
-    ].slice(0, listedDelegations)
-  })
-  context.identity = {
-    ...changed,
-    validators: VenueState.withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
-  }
-  return done
-}
-
-/** Jails or unjails the validator that signs the action. */
-export const setJailed: Handler<"CSignerAction"> = (context, action) => {
-  const { identity, user } = context
-  const validator = identity.validators.get(user)
-  if (validator === undefined) return refuse(Words.notValidator)
-  const validators = VenueState.withEntry(identity.validators, user, { ...validator, jailed: "jailSelf" in action })
-  context.identity = { ...identity, validators }
   return done
 }

@@ -29,6 +29,7 @@ import * as Matching from "./Matching.ts"
 import * as Orders from "./Orders.ts"
 import { settleDue } from "./OutcomeActions.ts"
 import * as Outcomes from "./Outcomes.ts"
+import * as SpotDeployers from "./SpotDeployers.ts"
 import * as TradingState from "./TradingState.ts"
 import { ensureAccount, ensureBalance } from "./TradingState.ts"
 import type { Clearing, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
@@ -308,7 +309,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   let next = watched.some(({ market }) => market.holders.size > 0)
     ? (Math.floor(now / hour) + 1) * hour
     : Number.POSITIVE_INFINITY
-  next = Math.min(next, Outcomes.nextExpiry(venue))
+  next = Math.min(next, Outcomes.nextExpiry(venue), SpotDeployers.nextUpdate(venue))
   for (const account of accounts.values()) {
     if (account.abstraction === "portfolioMargin") next = Math.min(next, (Math.floor(now / hour) + 1) * hour)
     next = Math.min(next, account.cancelAt ?? next, Orders.nextSliceAt(venue, account))
@@ -323,6 +324,8 @@ const whole = 2_000n
 
 /** Returns whether a price movement between two prices cannot fill or trigger any order of a market. */
 const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
+  // only a trade moves the price
+  if (asset.market.isUnquoted === true) return market.triggers.size === 0 && market.twaps.size === 0
   if (!venue.path.isMonotone(asset.market, from, to)) return false
   const a = markAt(venue, asset, from)
   const b = markAt(venue, asset, to)
@@ -392,6 +395,7 @@ const playDue = (venue: Venue, previous: number): void => {
     }
   }
   settleDue(venue)
+  SpotDeployers.updateDue(venue)
 }
 
 const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {

@@ -135,12 +135,14 @@ export interface CandleMarket {
    * cap. Absent if there is no cap.
    */
   readonly openInterestCap?: number
-  /** For a perpetual that an account has deployed: the oracle price, and the mark prices with their times. */
+  /** For a market that an account has deployed: the oracle price of a perpetual, and the mark prices with their times. */
   readonly oracle?: { px: string; readonly points: Array<{ readonly time: number; readonly price: number }> }
   /** For such a perpetual: the multiple of the fee that the recipient (default: the deployer) earns. */
   readonly deployerFee?: { readonly scale: string; readonly recipient: Address | null }
   /** For the side of an outcome: the terms from which its price follows. */
   readonly outcome?: OutcomePrice
+  /** Whether accounts alone trade: there are no generated orders and trades, and the mark price is that of the last trade. */
+  readonly isUnquoted?: true
 }
 
 /** Returns whether the prices of a market follow from other terms than a random walk under the seed. */
@@ -410,6 +412,9 @@ export const spotUsdDecimals = 8
 
 /** Number of wei of spot USDC in one millionth of a dollar. */
 export const weiPerUsd = 100n
+
+/** Decimals of the part of fees that the deployer of a token earns. */
+export const shareDecimals = 5
 
 /** The index of USDC among spot tokens. */
 export const usdc = 0

@@ -1,4 +1,5 @@
 /** The venue's fees: the schedule and its tiers, discounts and rewards, and the volumes that count. */
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Assets from "./Assets.ts"
 import { feeScale, one as wholeToken } from "./Outcomes.ts"
 import { addTo, ensure, ensureAccount, ensureBalance } from "./TradingState.ts"
@@ -158,6 +159,21 @@ export const chargeOutcomeFee = (
   if (deployed !== undefined) ensureBalance(ensureAccount(venue.state, deployed.deployer), quote.index).total += share
   addTo(venue.state.house.feesSpot, quote.index, fee - share)
   return fee
+}
+
+/** The account of Hyperliquidity (HIP-2), which pays no fees. */
+export const hyperliquidity: Address = `0x${"f".repeat(40)}`
+
+/**
+ * Collects a fee in the token that an account has bought. If an account has deployed the token, that account earns its
+ * part, and the rest is burned.
+ */
+export const collectTokenFee = ({ state }: Venue, token: number, fee: bigint): void => {
+  const deployed = state.spotTokens.get(token)
+  if (deployed === undefined) return addTo(state.house.feesSpot, token, fee)
+  const part = fee * deployed.feeShare / 10n ** BigInt(Assets.shareDecimals)
+  ensureBalance(ensureAccount(state, deployed.deployer), token).total += part
+  addTo(state.deposited, token, part - fee)
 }
 
 /** Counts the volume of a settled outcome: its value at the settlement price. */

@@ -130,6 +130,10 @@ export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
+  if (asset.market.isUnquoted === true) {
+    market.quotes = { second: at, bids: [], asks: [] }
+    return market
+  }
   const price = venue.path.priceAt(asset.market, at * second)
   const dual = Outcomes.dualSide(asset)
   if (dual !== undefined) {
@@ -190,6 +194,7 @@ export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): 
 export const bestQuotes = (venue: Venue, asset: Assets.Asset): ReturnType<typeof bestAround> => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
+  if (asset.market.isUnquoted === true) return { bid: undefined, ask: undefined }
   if (isRenewed(market) && market.quotes.second !== at && Outcomes.dualSide(asset) === undefined) {
     return bestAround(asset, venue.path.priceAt(asset.market, at * second))
   }
@@ -213,6 +218,20 @@ export const markPrice = (venue: Venue, asset: Assets.Asset): bigint => {
   const at = currentSecond(venue)
   if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
   return market.mark.px
+}
+
+/** The number of mark prices that are stored for a market without generated orders. */
+const rememberedMarks = 5_000
+
+/** Records a trade in a market without generated orders, whose price is the mark price from then on. */
+export const markTrade = (venue: Venue, asset: Assets.Asset, px: bigint): void => {
+  const { isUnquoted, oracle } = asset.market
+  if (isUnquoted !== true || oracle === undefined) return
+  const time = currentSecond(venue) * second
+  const price = Assets.toNumber(px, asset.pxDecimals)
+  if (oracle.points.at(-1)?.time === time) oracle.points.pop()
+  append(oracle.points, { time, price }, rememberedMarks)
+  ensureMarket(venue.state, asset.coin).mark = withoutPrices().mark
 }
 
 /** Returns the first synthetic order with a remaining size. */

@@ -14,8 +14,10 @@ import * as Assets from "./Assets.ts"
 import {
   builderFeeAmount,
   chargeOutcomeFee,
+  collectTokenFee,
   computeFee,
   countVolume,
+  hyperliquidity,
   payDeployer,
   referralReward,
   spotKind
@@ -26,6 +28,7 @@ import * as PriceTimeBook from "./TradingState.ts"
 import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
 import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
 import { emit, nextTid, type Venue, zeroHash } from "./Venue.ts"
+import * as Words from "./VenueRefusal.ts"
 
 /** Maximum number of orders stored for an account in addition to its open orders. */
 export const rememberedOrders = 2_000
@@ -258,10 +261,10 @@ export const moveUsd = (
 
 /**
  * Withdraws an amount of a spot token, in wei, from an account. Returns the part of the acquisition cost that belongs
- * to the amount, or `undefined` if the available balance is too low.
+ * to the amount, or `undefined` if the available balance is too low or the account is frozen.
  */
 export const takeSpot = (venue: Venue, from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
-  if (available(venue, from, token) < wei) return undefined
+  if (available(venue, from, token) < wei || PriceTimeBook.isFrozen(venue.state, token, from.address)) return undefined
   const balance = ensureBalance(from, token)
   const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
   balance.total -= wei
@@ -269,7 +272,10 @@ export const takeSpot = (venue: Venue, from: TradingAccount, token: number, wei:
   return entry
 }
 
-/** Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient. */
+/**
+ * Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient, and neither account is
+ * frozen.
+ */
 export const moveSpot = (
   venue: Venue,
   from: TradingAccount,
@@ -277,13 +283,19 @@ export const moveSpot = (
   token: number,
   wei: bigint
 ): boolean => {
-  const entry = takeSpot(venue, from, token, wei)
+  const entry = PriceTimeBook.isFrozen(venue.state, token, to.address) ? undefined : takeSpot(venue, from, token, wei)
   if (entry === undefined) return false
   const target = ensureBalance(to, token)
   target.total += wei
   target.entry += entry
   return true
 }
+
+/** Returns why {@link moveSpot} has not moved a token between accounts. */
+export const spotRefusal = ({ state }: Venue, token: number, ...accounts: ReadonlyArray<TradingAccount>): string =>
+  accounts.some(({ address }) => PriceTimeBook.isFrozen(state, token, address))
+    ? Words.frozen
+    : Words.insufficientTransfer
 
 /** A trade: price in ticks, size in lots. */
 export interface TradeTerms {
@@ -455,7 +467,9 @@ const settleSpot = (
   const before = base.total
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
-  const fee = asset.side === undefined
+  const fee = account.address === hyperliquidity
+    ? 0n
+    : asset.side === undefined
     ? computeFee(account, now, amount, crossed, spotKind)
     : isBuy
     ? 0n
@@ -469,7 +483,7 @@ const settleSpot = (
     base.total += got - fee
     base.entry += paid
     quote.total -= paid
-    PriceTimeBook.addTo(house.feesSpot, asset.base.index, fee)
+    collectTokenFee(venue, asset.base.index, fee)
   } else {
     const entry = before === 0n ? 0n : base.entry * got / before
     closedPnl = paid - entry
@@ -599,6 +613,7 @@ const record = (
     tid,
     users: takerBuys ? [taker, maker] : [maker, taker]
   }
+  Margin.markTrade(venue, asset, px)
   PriceTimeBook.append(market.trades, trade, rememberedTrades)
   countMinute(market, venue.state.now, px, sz)
   emit(venue, { kind: "trade", coin: asset.coin, trade })

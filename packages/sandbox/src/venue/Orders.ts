@@ -9,7 +9,7 @@ import { type Asset, divideUp, findUsdPair, max, min, printPx, printSz, readPx }
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import { one as wholePrice } from "./Outcomes.ts"
-import { ensureAccount, ensureMarket, findAccount, makeOrder } from "./TradingState.ts"
+import { ensureAccount, ensureMarket, findAccount, isFrozen, makeOrder } from "./TradingState.ts"
 import type { TradingAccount, Trailing, Twap, VenueOrder } from "./TradingState.ts"
 import { emit, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -131,13 +131,16 @@ const lacksFunds = (asset: Asset): OrderRefusal =>
     ? { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
     : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
 
-/** Returns the refusal of an order because the account has too little margin or balance for it. */
+/** Returns the refusal of an order because the account has too little margin or balance for it, or is frozen. */
 export const fundsRefusal = (
   venue: Venue,
   account: TradingAccount,
   asset: Asset,
   order: VenueOrder
 ): OrderRefusal | undefined => {
+  const isDenied = asset.kind === "spot" &&
+    [asset.base, asset.quote].some(({ index }) => isFrozen(venue.state, index, account.address))
+  if (isDenied) return { text: Words.frozen, status: "insufficientSpotBalanceRejected" }
   const isCovered = asset.kind === "spot"
     ? Matching.isCovered(venue, account, asset, order)
     : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)

@@ -96,7 +96,7 @@ const register = (
   }
   const known = state.perpDexes.get(name)
   if (known === undefined ? schema === undefined || schema === null : known.deployer !== user) {
-    return refuse(Words.notDeployer("perp"))
+    return refuse(Words.notDeployer)
   }
   if (known === undefined) {
     const isTaken = venue.listing.dexes.includes(name) || state.outcomeDeployers.has(name) || name === "spot"
@@ -305,5 +305,5 @@ export const deploy: Handler<"perpDeploy"> = (context, action) => {
     dex.deployer === user || dex.subDeployers.get(variant.name)?.includes(user) === true ||
     variant.name === "setOracle" && dex.oracleUpdater === user
   )
-  return isAllowed ? change(context, dex, action) : refuse(Words.notDeployer("perp"))
+  return isAllowed ? change(context, dex, action) : refuse(Words.notDeployer)
 }

@@ -8,6 +8,7 @@ import { withdrawable } from "./Margin.ts"
 import { available, readAmount, takeSpot } from "./Matching.ts"
 import { addTo, ensureBalance } from "./TradingState.ts"
 import type { TradingAccount, TradingState } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
@@ -38,20 +39,30 @@ const auction = (now: number, durationSeconds: number, lowest: number, initial: 
   }
 }
 
-/** Returns the status of the auction for the right to deploy. The initial price depends on the seed. */
-const makeDeployAuction = (name: "perp" | "spot") => ({ now, seed }: Listing) =>
-  auction(
+/** Returns the initial price of an auction without a winner before it, which depends on the seed. */
+const makeStart = (seed: Random.Seed, name: "perp" | "spot") => (index: number): number =>
+  lowestGas * (1 + 3 * Random.fraction(Random.series(seed, `auction/${name}`), index))
+
+/** Returns the response to the query `perpDeployAuctionStatus`. */
+export const deployAuction = ({ now, seed }: Pick<Listing, "now" | "seed">) =>
+  auction(now, auctionSeconds, lowestGas, makeStart(seed, "perp"))
+
+/**
+ * Returns the response to the query `spotPairDeployAuctionStatus`. An auction ends when an account pays its price, and the
+ * next one starts at twice that price.
+ */
+export const spotDeployAuction = ({ seed, state: { now, spotAuction: won } }: Pick<Venue, "seed" | "state">) => {
+  const start = makeStart(seed, "spot")
+  const status = auction(
     now,
     auctionSeconds,
     lowestGas,
-    (index) => lowestGas * (1 + 3 * Random.fraction(Random.series(seed, `auction/${name}`), index))
+    (index) => won?.startTimeSeconds === (index - 1) * auctionSeconds ? 2 * Number(won.gas) : start(index)
   )
-
-/** Returns the response to the query `perpDeployAuctionStatus`. */
-export const deployAuction = makeDeployAuction("perp")
-
-/** Returns the response to the query `spotPairDeployAuctionStatus`. */
-export const spotDeployAuction = makeDeployAuction("spot")
+  return won?.startTimeSeconds === status.startTimeSeconds
+    ? { ...status, currentGas: null, endGas: won.gas }
+    : status
+}
 
 /** The number of auctions for gossip priority, their duration in seconds, and their lowest price in HYPE. */
 const gossip = { slots: 5, seconds: 180, lowest: 0.1 }

@@ -10,7 +10,7 @@
 import type { SentAction } from "@trigate/domain/actions/Action"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
-import type { Trade } from "@trigate/domain/info/Market"
+import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { type CandleMarket, findCollateral, usdc, weiPerUsd } from "./Assets.ts"
 import type { DeployedOutcome, DeployedQuestion } from "./Outcomes.ts"
@@ -523,6 +523,54 @@ export const setSubDeployer = (
   granted.set(operation, isAllowed ? [...others, lowerCase(user)] : others)
 }
 
+/** A spot token that an account deploys (HIP-1). */
+export interface DeployedToken {
+  readonly token: SpotToken
+  readonly deployer: Address
+  readonly deployedAt: number
+  /** The price of the auction, in HYPE. */
+  readonly gas: string
+  /** The amounts of the genesis in wei: of accounts, and of the holders of other tokens together. */
+  readonly userGenesis: Map<Address, bigint>
+  readonly holderGenesis: Map<number, bigint>
+  /** The accounts that get nothing as holders of another token. */
+  readonly blacklist: Set<Address>
+  /** The supply in wei; absent before the genesis. */
+  maxSupply?: bigint
+  /** Whether the genesis has excluded Hyperliquidity. */
+  noHyperliquidity: boolean
+  /** The part of the fees in this token that the deployer earns, in thousandths of a percent. The rest is burned. */
+  feeShare: bigint
+  /** The dollars that the deployer has paid for bids of Hyperliquidity, in wei of USDC. */
+  seeded: bigint
+  /** Whether the deployer can freeze accounts; absent before the privilege is enabled. */
+  canFreeze?: boolean
+  readonly frozen: Set<Address>
+  quote?: "quote" | "aligned"
+}
+
+/** The orders of Hyperliquidity (HIP-2) for a pair: one of a size at each price. */
+export interface Hyperliquidity {
+  /** The prices in ticks, ascending. */
+  readonly prices: ReadonlyArray<bigint>
+  /** The size of a full order, in lots. */
+  readonly sz: bigint
+  updatedAt: number
+  /** The trade after which the orders were updated. */
+  tid: number | undefined
+  /** Whether all orders could be placed. */
+  isComplete: boolean
+}
+
+/** A spot pair that an account has deployed. It trades after it has a market. */
+export interface DeployedPair {
+  readonly index: number
+  readonly base: number
+  readonly quote: number
+  market?: CandleMarket
+  hyperliquidity?: Hyperliquidity
+}
+
 /** The complete state of trading. */
 export class TradingState {
   /** The time up to which the venue has been simulated. */
@@ -549,6 +597,11 @@ export class TradingState {
   readonly deposited = new Map<number, bigint>()
   /** The dexes that accounts have deployed, by name. */
   readonly perpDexes = new Map<string, DeployedDex>()
+  /** The tokens and the pairs that accounts have deployed, by index. */
+  readonly spotTokens = new Map<number, DeployedToken>()
+  readonly spotPairs = new Map<number, DeployedPair>()
+  /** The latest auction for the right to deploy a token or a pair that an account has won. */
+  spotAuction: { readonly startTimeSeconds: number; readonly gas: string } | undefined = undefined
   /** The outcomes that accounts have deployed, by number. */
   readonly deployedOutcomes = new Map<number, DeployedOutcome>()
   /** The questions that accounts have deployed, by number. */
@@ -583,6 +636,10 @@ export const ensureMarket = ({ markets }: TradingState, coin: string): MarketSta
 export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint): void => {
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
+
+/** Returns whether the deployer of a token has frozen an account, which cannot trade, send or receive the token. */
+export const isFrozen = ({ spotTokens }: TradingState, token: number, address: Address): boolean =>
+  spotTokens.get(token)?.frozen.has(address) === true
 
 /** Returns whether the spot balance of an account is the collateral of its perpetuals. */
 export const isUnified = ({ abstraction }: TradingAccount): boolean =>

@@ -20,7 +20,7 @@ import {
   weiPerUsd
 } from "./Assets.ts"
 import { accountValue, marginSums, markPrice, perpetualByCoin, withdrawable } from "./Margin.ts"
-import { moveSpot, moveUsd, ownDex, parseToken, readAmount, remember, takeSpot } from "./Matching.ts"
+import { moveSpot, moveUsd, ownDex, parseToken, readAmount, remember, spotRefusal, takeSpot } from "./Matching.ts"
 import { execute } from "./Orders.ts"
 import {
   addTo,
@@ -80,7 +80,9 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   const from = actor(context)
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
-  if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  if (!moveSpot(context.venue, from, to, token.index, wei)) {
+    return refuse(spotRefusal(context.venue, token.index, from, to))
+  }
   open(context, action.destination)
   if (to.address === hypeBridge && token.index === context.venue.listing.hype) {
     context.venue.state.bridged = [...context.venue.state.bridged, { user: from.address, wei }]
@@ -170,7 +172,9 @@ export const sendAsset = (
   if (from === to && isUnified(from)) return refuse(Words.unifiedDisabled)
   const usd = wei / weiPerUsd
   if (sourceDex === spotDex && destinationDex === spotDex) {
-    if (!moveSpot(context.venue, from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+    if (!moveSpot(context.venue, from, to, token.index, wei)) {
+      return refuse(spotRefusal(context.venue, token.index, from, to))
+    }
   } else if (sourceDex === spotDex) {
     if (takeSpot(venue, from, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, to, destinationDex, usd)

@@ -121,12 +121,30 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
 /** The hash for events that are not caused by an action: TWAP slices, funding, liquidations. */
 export const zeroHash: Hash = `0x${"0".repeat(64)}`
 
-/** Returns the data for queries with the perpetuals that accounts have deployed. */
-export const withDeployed = <Info extends InfoState>(info: Info, { perpDexes }: TradingState_.TradingState): Info => {
-  if (perpDexes.size === 0) return info
+/** Returns the data for queries with the perpetuals, tokens and spot pairs that accounts have deployed. */
+export const withDeployed = <Info extends InfoState>(
+  info: Info,
+  { perpDexes, spotPairs, spotTokens }: TradingState_.TradingState
+): Info => {
+  if (perpDexes.size === 0 && spotTokens.size === 0 && spotPairs.size === 0) return info
   const markets = new Map(info.markets)
   for (const dex of perpDexes.values()) for (const [coin, market] of dex.markets) markets.set(coin, market)
-  return { ...info, markets }
+  for (const { market } of spotPairs.values()) if (market !== undefined) markets.set(market.coin, market)
+  const { tokens, universe } = info.spotMeta
+  const pairs = [...spotPairs.values()].map(({ base, index, quote }) => ({
+    tokens: [base, quote] as const,
+    name: `@${index}`,
+    index,
+    isCanonical: false
+  }))
+  const deployed = [...spotTokens.values()].map(({ feeShare, token }) =>
+    Object.assign({}, token, { deployerTradingFeeShare: Assets.printDecimal(feeShare, Assets.shareDecimals) })
+  )
+  return {
+    ...info,
+    markets,
+    spotMeta: { ...info.spotMeta, universe: [...universe, ...pairs], tokens: [...tokens, ...deployed] }
+  }
 }
 
 /**

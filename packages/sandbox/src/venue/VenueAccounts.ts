@@ -215,25 +215,6 @@ export const answer = (
   }
 }
 
-/** Returns the response to the query `validatorSummaries`: the validators, without block statistics. */
-export const validators = ({ validators }: VenueState) =>
-  [...validators].map(([validator, { jailed, name, stake }]) => ({
-    validator,
-    signer: validator,
-    name,
-    description: "A validator of the sandbox",
-    nRecentBlocks: 0,
-    stake: Number(stake),
-    isJailed: jailed,
-    unjailableAfter: jailed ? 0 : null,
-    isActive: !jailed,
-    commission: "0.04",
-    stats: ["day", "week", "month"].map((period) => [
-      period,
-      { uptimeFraction: jailed ? "0.0" : "1.0", predictedApr: "0.0", nSamples: 0 }
-    ])
-  }))
-
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
 /**

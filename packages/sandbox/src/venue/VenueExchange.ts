@@ -29,9 +29,11 @@ import * as Orders from "./Orders.ts"
 import * as OutcomeActions from "./OutcomeActions.ts"
 import * as PerpDeployers from "./PerpDeployers.ts"
 import * as Reserves from "./Reserves.ts"
+import * as SpotDeployers from "./SpotDeployers.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import { findAccount } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
+import * as Validators from "./Validators.ts"
 import { nextHash, type Venue } from "./Venue.ts"
 import type { InfoControls } from "./VenueInfo.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -108,16 +110,11 @@ const decline = <Type extends ActionType>(
   refusal: (context: ActionContext, action: ActionOf<Type>) => string
 ) => play(type, (context, action) => refuse(refusal(context, action)))
 
-const isValidator = ({ identity, user }: ActionContext): boolean => identity.validators.has(user)
-
-/** The actions of deployers and validators, which the venue refuses for every account of the sandbox. */
+/** The actions of deployers that the venue refuses for every account of the sandbox. */
 const declined = [
-  decline("spotDeploy", () => Words.notDeployer("spot")),
   decline("finalizeEvmContract", () => Words.noEvmContract),
   decline("authorizeAqav2Role", () => Words.insufficientStake),
-  decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal),
-  decline("CValidatorAction", (context) => isValidator(context) ? Words.fixedValidators : Words.unknownValidator),
-  decline("validatorL1Stream", (context) => isValidator(context) ? Words.fixedValidators : Words.unknownValidator)
+  decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal)
 ] as const
 
 const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
@@ -169,13 +166,16 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("setDisplayName", AccountActions.setDisplayName),
   play("reserveRequestWeight", AccountActions.reserveRequests),
   play("spotUser", spotUser),
-  ["tokenDelegate", reader(WireTokenDelegate, AccountActions.delegate)],
-  play("CSignerAction", AccountActions.setJailed),
+  ["tokenDelegate", reader(WireTokenDelegate, Validators.delegate)],
+  play("CSignerAction", Validators.setJailed),
+  play("CValidatorAction", Validators.change),
+  play("validatorL1Stream", Validators.vote),
   play("evmUserModify", AccountActions.selectBlocks),
   play("sendToEvmWithData", Transfers.sendToEvm),
   play("borrowLend", Reserves.borrowLend),
   play("gossipPriorityBid", Reserves.bid),
   play("perpDeploy", PerpDeployers.deploy),
+  play("spotDeploy", SpotDeployers.deploy),
   play("userOutcome", OutcomeActions.userOutcome),
   play("activateOutcomeDeployer", OutcomeActions.activate),
   play("outcomeDeploy", OutcomeActions.deploy),

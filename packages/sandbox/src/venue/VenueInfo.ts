@@ -13,8 +13,10 @@ import { type CandleMarket, findMarket } from "./Assets.ts"
 import { deployerLimits } from "./OutcomeActions.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Reserves from "./Reserves.ts"
+import { deployStates } from "./SpotDeployers.ts"
 import { findAccount } from "./TradingState.ts"
 import { vaultDetails, vaultSummaries } from "./Transfers.ts"
+import { validatorSummaries } from "./Validators.ts"
 import { withDeployed } from "./Venue.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
@@ -67,13 +69,13 @@ const answers = {
   exchangeStatus: ({ now }: VenueState.InfoView) => ({ time: now, specialStatuses: null }),
   perpDeployAuctionStatus: Reserves.deployAuction,
   predictedFundings: VenueMarkets.predictedFundings,
-  validatorSummaries: ({ venue }: VenueState.InfoView) => VenueAccounts.validators(venue),
+  validatorSummaries: ({ venue }: VenueState.InfoView) => validatorSummaries(venue),
   vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
   allBorrowLendReserveStates: ({ trading }: VenueState.InfoView) => Reserves.lendingReserves(trading.state),
   gossipPriorityAuctionStatus: Reserves.gossipAuctions,
   outcomeTemplates: () => Outcomes.templates,
   maxMarketOrderNtls: () => VenueMarkets.marketOrderLimits,
-  spotPairDeployAuctionStatus: Reserves.spotDeployAuction,
+  spotPairDeployAuctionStatus: ({ trading }: VenueState.InfoView) => Reserves.spotDeployAuction(trading),
   usdcRouting: () => ({ depositRoute: "bridge", withdrawalRoute: "bridge" }),
   // these lists are empty, because the sandbox plays nothing that would be in them
   gossipRootIps: nothing,
@@ -161,7 +163,10 @@ const passthroughAnswer = (listing: VenueState.InfoView, read: typeof Passthroug
     case "settledOutcome":
       return Outcomes.settledOutcome(listing.trading, read.outcome)
     case "spotDeployState":
-      return { states: [], gasAuction: Reserves.spotDeployAuction(listing) }
+      return {
+        states: deployStates(listing.trading, read.user),
+        gasAuction: Reserves.spotDeployAuction(listing.trading)
+      }
     case "tokenDetails":
       return VenueMarkets.tokenDetails(listing, read.tokenId)
     case "batchClearinghouseStates":

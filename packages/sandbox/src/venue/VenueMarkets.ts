@@ -9,6 +9,7 @@ import { marginTables } from "./ListedPerpetuals.ts"
 import { fundingAt, makeBook, markPrice, printRate } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
 import * as Outcomes from "./Outcomes.ts"
+import { deploymentDetails } from "./SpotDeployers.ts"
 import type { Venue } from "./Venue.ts"
 import type { InfoView, Listing } from "./VenueState.ts"
 
@@ -193,9 +194,18 @@ export const tokenDetails = (view: InfoView, tokenId: string) => {
     ? { markPx: none, midPx: none, prevDayPx: none }
     : context(view, market)
   const supply = printSupply(view, token)
-  return {
-    name: token.name,
+  // the other tokens of the sandbox were not deployed in an auction
+  const { deployedAt, ...deployed } = deploymentDetails(view.trading, token.index) ?? {
     maxSupply: supply,
+    genesis: null,
+    deployer: null,
+    deployGas: null,
+    deployedAt: null,
+    seededUsdc: "0.0"
+  }
+  return {
+    ...deployed,
+    name: token.name,
     totalSupply: supply,
     circulatingSupply: supply,
     szDecimals: token.szDecimals,
@@ -203,12 +213,7 @@ export const tokenDetails = (view: InfoView, tokenId: string) => {
     midPx,
     markPx,
     prevDayPx,
-    // the tokens of the sandbox were not deployed in an auction
-    genesis: null,
-    deployer: null,
-    deployGas: null,
-    deployTime: null,
-    seededUsdc: "0.0",
+    deployTime: deployedAt === null ? null : DateTime.formatIso(DateTime.makeUnsafe(deployedAt)).replace(/Z$/u, ""),
     nonCirculatingUserBalances: [],
     futureEmissions: "0.0"
   }

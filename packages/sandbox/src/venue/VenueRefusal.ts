@@ -258,9 +258,35 @@ export const dexIsTrading = "Error deploying perp: the dex has assets that are n
 export const unplayedDexAction = (variant: string): string =>
   `Error deploying perp: the sandbox does not support ${variant}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
-export const notDeployer = (of: string): string => `Error deploying ${of}: not a deployer`
+export const notDeployer = "Error deploying perp: not a deployer"
+// The next four texts are asserted by the tests of `@nktkas/hyperliquid` against the testnet or recorded by clients.
+export const auctionCompleted = "Error deploying spot: Gas auction completed. Try again later"
+export const genesisHappened = "Genesis error: genesis already happened"
+export const incorrectDeployer = "Error deploying spot: incorrect deployer"
+export const noMaxSupply = "Error deploying spot: missing token max_supply"
+// The texts of the other refusals of deployers of tokens are Trigate's own, because the venue's texts are not known.
+export const invalidTokenSpec = "Error deploying spot: invalid token spec"
+export const invalidGenesis = "Genesis error: invalid amounts"
+export const supplyMismatch = "Genesis error: max supply does not match the genesis balances"
+export const unwantedHyperliquidity = "Error deploying spot: genesis without Hyperliquidity"
+export const missingHyperliquidity = "Error deploying spot: insufficient Hyperliquidity balance"
+export const invalidHyperliquidity = "Error deploying spot: invalid Hyperliquidity orders"
+export const hyperliquidityQuote = "Error deploying spot: Hyperliquidity requires USDC as quote token"
+export const hyperliquidityExists = "Error deploying spot: Hyperliquidity already registered"
+export const invalidQuote = "Error deploying spot: invalid quote token"
+export const pairExists = "Error deploying spot: pair already registered"
+export const invalidFeeShare = "Error deploying spot: deployer trading fee share cannot increase"
+export const noFreezePrivilege = "Error deploying spot: no freeze privilege"
+export const unplayedSpotAction = (variant: string): string =>
+  `Error deploying spot: the sandbox does not support ${variant}`
 /** Refusal with Trigate's own text, because the venue's text is not known. */
-export const fixedValidators = "The validators of the sandbox do not change"
+export const frozen = "User is frozen for this token"
+/** Refusal: a validator with `disable_delegations` gets stake. Asserted by the tests of `@nktkas/hyperliquid`. */
+export const delegationsDisabled = "Validator has delegations disabled"
+// The texts of the other refusals of validators are Trigate's own, because the venue's texts are not known.
+export const validatorExists = "Validator already registered"
+export const signerUsed = "Validator signer already used"
+export const invalidCommission = "Invalid validator commission"
 export const liquidatorDeposit = "Insufficient funds available to deposit."
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const notLiquidator = "Only the deployer of a dex can fund its liquidator."

@@ -72,12 +72,23 @@ export interface Account {
   readonly requestLimit: number
 }
 
-/** A validator. The account of the validator can jail and unjail it. */
+/** A validator. Its signer can jail and unjail it. */
 export interface Validator {
   readonly name: string
   readonly jailed: boolean
   /** Stake delegated to the validator, in units of 10^-8 HYPE. */
   readonly stake: bigint
+  readonly description?: string
+  /** The IP address of the validator's node. */
+  readonly nodeIp?: string
+  /** The account that signs for the validator. Default: the validator's own. */
+  readonly signer?: Address
+  /** The part of the rewards that the validator retains, in hundredths of a percent. Default: 400. */
+  readonly commissionBps?: number
+  /** Whether nobody can delegate stake to the validator. */
+  readonly delegationsDisabled?: boolean
+  /** The validator's latest vote on the risk-free rate, as decimal text. */
+  readonly riskFreeRate?: string
 }
 
 /** The venue's state except orders, positions and trading balances. All addresses are in lower case. */
