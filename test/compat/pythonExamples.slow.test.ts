@@ -159,7 +159,14 @@ const examples: { readonly [name: string]: Example } = {
     ].map((channel) => `{'channel': '${channel}'`)
   },
   c_signer: validator("Jail"),
-  c_validator: { ...validator("Register"), refusals: ["The validators of the sandbox do not change"] },
+  // its validator has delegations disabled, and would delegate
+  c_validator: {
+    prepare: () =>
+      Effect.succeed([[`ACTION = ""`, `ACTION = "Register"`], [
+        "delegations_disabled = True",
+        "delegations_disabled = False"
+      ]])
+  },
   cancel_open_orders: {},
   dex_abstraction: {
     prepare: ({ trader }) => Effect.asVoid(Effect.promise(() => trader.createSubAccount({ name: "One" })))
@@ -168,7 +175,14 @@ const examples: { readonly [name: string]: Example } = {
   evm_erc20: web3,
   multi_sig_convert_to_normal_user: multiSig,
   multi_sig_order: multiSig,
-  multi_sig_register_token: { ...multiSig, refusals: ["Error deploying spot: not a deployer"] },
+  multi_sig_register_token: {
+    ...multiSig,
+    prepare: (sandbox) =>
+      Effect.andThen(
+        account(keys.multiSigUser.address, { spot: [{ token: 1105, amount: "3000" }] })(sandbox),
+        multiSig.prepare?.(sandbox) ?? Effect.void
+      )
+  },
   multi_sig_usd_send: multiSig,
   parse_token_delegate_from_replica_cmds: lz4,
   // prices of a perpetual that it does not register
@@ -182,7 +196,15 @@ const examples: { readonly [name: string]: Example } = {
     ]
   },
   rounding: {},
-  spot_deploy: { refusals: ["Error deploying spot: not a deployer"] },
+  spot_deploy: {
+    prepare: (sandbox) =>
+      Effect.as(
+        account(keys.trader.address, {
+          spot: [{ token: 1105, amount: "250000" }, { token: 1, amount: "10" }]
+        })(sandbox),
+        [["_PRIVILEGE = False", "_PRIVILEGE = True"], ["_FEE_SHARE = False", "_FEE_SHARE = True"]]
+      )
+  },
   user_abstraction: {
     prepare: (sandbox) =>
       Effect.gen(function*() {

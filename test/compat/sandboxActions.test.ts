@@ -10,6 +10,7 @@ import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
+import { hype as hypeToken } from "@trigate/sandbox/unstable/venue/Assets"
 import * as VenueExchange from "@trigate/sandbox/unstable/venue/VenueExchange"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -122,6 +123,43 @@ const makeCalls = Effect.gen(function*() {
   const usdc = "USDC:0x6d1e7cde53ba9467b783cb7c530ce054"
   const sent = { sourceDex: "", destinationDex: "xyz", token: usdc, amount: "1" }
   const deployer = "Error deploying perp: not a deployer"
+  yield* trading.depositSpot(user, 0, "10")
+  yield* trading.depositSpot(user, hypeToken, "3000")
+  const { info: { spotMeta: { tokens, universe } } } = yield* venueNow
+  const [token, spot] = [tokens, universe].map((all) => Math.max(...all.map(({ index }) => index)) + 1)
+  const allocation = {
+    userAndWei: [[asked, "9600000000"], [`0x${"f".repeat(40)}`, "400000000"]],
+    existingTokenAndWei: [],
+    blacklistUsers: [[nobody, true]]
+  }
+  const registerToken2 = {
+    spec: { name: "NEW", szDecimals: 2, weiDecimals: 8 },
+    maxGas: 300_000_000_000,
+    fullName: "New"
+  }
+  const registerValidator = (delegations_disabled: boolean) => ({
+    register: {
+      profile: {
+        node_ip: { Ip: "1.2.3.4" },
+        name: "mine",
+        description: "",
+        delegations_disabled,
+        commission_bps: 5,
+        signer: user
+      },
+      unjailed: true,
+      initial_wei: 1
+    }
+  })
+  const changeProfile = {
+    node_ip: { Ip: "1.2.3.5" },
+    name: "new",
+    description: null,
+    unjailed: true,
+    disable_delegations: null,
+    commission_bps: 4,
+    signer: null
+  }
   const rows: { readonly [method: string]: ReadonlyArray<Row> } = {
     order: [
       [{ orders: [limit("Gtc"), limit("Alo"), limit("Ioc", above), limit("FrontendMarket", above)], grouping: "na" }],
@@ -257,11 +295,37 @@ const makeCalls = Effect.gen(function*() {
       [{ slotId: 0, ip: "1.2.3.4", maxGas: 1 }, "Insufficient gas at current auction price."],
       [{ slotId: 0, ip: "1.2.3.4", maxGas: 100_000_000 }]
     ],
-    cSignerAction: [[{ jailSelf: null }, "Signer invalid or inactive for current epoch"]],
-    cValidatorAction: [[{ unregister: null }, "Unknown validator"]],
-    validatorL1Stream: [[{ riskFreeRate: "0.05" }, "Unknown validator"]],
+    cValidatorAction: [
+      [{ unregister: null }, "Unknown validator"],
+      [{ changeProfile }, "Unknown validator"],
+      [registerValidator(true), "Validator has delegations disabled"],
+      [registerValidator(false)],
+      [{ changeProfile }],
+      [{ unregister: null }],
+      [registerValidator(false)]
+    ],
+    cSignerAction: [[{ jailSelf: null }], [{ unjailSelf: null }]],
+    validatorL1Stream: [[{ riskFreeRate: "0.05" }]],
     perpDeploy: [[{ haltTrading: { coin: "TEST0", isHalted: true } }, deployer], [{ disableDex: "xyz" }, deployer]],
-    spotDeploy: [[{ enableQuoteToken: { token: 0 } }, "Error deploying spot: not a deployer"]],
+    spotDeploy: [
+      [{ userGenesis: { token: 0, ...allocation } }, "Genesis error: genesis already happened"],
+      [{ genesis: { token: 0, maxSupply: "1", noHyperliquidity: true } }, "Genesis error: genesis already happened"],
+      [{ registerSpot: { tokens: [0, 0] } }, "Error deploying spot: incorrect deployer"],
+      [{ registerToken2 }],
+      [{ registerToken2 }, "Error deploying spot: Gas auction completed. Try again later"],
+      [{ userGenesis: { token, ...allocation } }],
+      [{ registerSpot: { tokens: [token, 0] } }, "Error deploying spot: missing token max_supply"],
+      [{ genesis: { token, maxSupply: "10000000000" } }],
+      [{ registerSpot: { tokens: [token, 0] } }],
+      [{ registerHyperliquidity: { spot, startPx: "1", orderSz: "1", nOrders: 5, nSeededLevels: 1 } }],
+      [{ setDeployerTradingFeeShare: { token, share: "0%" } }],
+      [{ enableQuoteToken: { token } }, "Insufficient stake"],
+      [{ disableQuoteToken: { token } }, "Error deploying spot: invalid quote token"],
+      [
+        { requestEvmContract: { token, address: nobody, evmExtraWeiDecimals: 10 } },
+        "Error deploying spot: the sandbox does not support requestEvmContract"
+      ]
+    ],
     finalizeEvmContract: [
       [{ token: 0, input: { create: { nonce: 0 } } }, "Error deploying spot: Pending EVM contract missing"]
     ],
@@ -325,7 +389,10 @@ describe("the exchange methods of @nktkas/hyperliquid", () => {
             const words = answer.message.replace(/^order \d+: /u, "")
             if (words !== refusal) mistakes.push(`${name} ${JSON.stringify(params)}: ${words}`)
           } else if (refusal !== undefined) mistakes.push(`${name} ${JSON.stringify(params)} is accepted`)
-          else answers.push({ name, type: `${capitalised(name)}SuccessResponse`, value: answer })
+          // the library's type lacks the index of the registered token or pair
+          else if (name !== "spotDeploy" || JsonParts.at(answer, "response", "data") === undefined) {
+            answers.push({ name, type: `${capitalised(name)}SuccessResponse`, value: answer })
+          }
         }
       }
       assert.deepStrictEqual(mistakes, [])

@@ -288,6 +288,7 @@ const newerActions: ReadonlyArray<Body["action"]> = [
     }
   },
   { type: "spotDeploy", setDeployerLabel: { label: "abc" } },
+  { type: "spotDeploy", enableAlignedQuoteToken: { token: 5 } },
   { type: "perpDeploy", setDeployerFees: [["x:A", { scale: "1.5", growthMode: false }]] },
   { type: "perpDeploy", setFundingClamps: [["x:A", "0.0003"]] },
   { type: "perpDeploy", setOpenInterestCaps: [["x:A", null], ["x:B", 1_000_000]] },

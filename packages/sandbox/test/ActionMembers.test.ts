@@ -41,7 +41,6 @@ const cloid = `0x${"c".repeat(32)}`
 const unaccepted = new Set([
   "topUpIsolatedOnlyMargin",
   "claimRewards",
-  "CSignerAction",
   "activateOutcomeDeployer",
   "outcomeDeploy",
   "perpDeploy",
@@ -86,6 +85,19 @@ const prepare = Effect.gen(function*() {
   const transfer = { destination: other, token: "USDC", amount: "1", time: 1 }
   const sent = { sourceDex: "", destinationDex: "xyz", token: "USDC", amount: "1", nonce: 1 }
   const validator = keys.validator.address
+  yield* trading.depositSpot(user, 150, "3000")
+  const spec = { name: "NEW", szDecimals: 2, weiDecimals: 8 }
+  const token = yield* act(user, "spotDeploy", { registerToken2: { spec, maxGas: 300_000_000_000 } })
+  yield* act(user, "spotDeploy", { userGenesis: { token, userAndWei: [[other, "7"]], existingTokenAndWei: [] } })
+  const profile = {
+    node_ip: { Ip: "1.2.3.4" },
+    name: "mine",
+    description: "",
+    delegations_disabled: false,
+    commission_bps: 5,
+    signer: user
+  }
+  yield* act(user, "CValidatorAction", { register: { profile, unjailed: true, initial_wei: 1 } })
   const hypePx = yield* markOf("@107", 0.01)
   const resting = orderOf(eth, "buy", "0.1", low)
   const samples: { readonly [type: string]: ReadonlyArray<object> } = {
@@ -166,13 +178,29 @@ const prepare = Effect.gen(function*() {
     gossipPriorityBid: [{ slotId: 0, ip: "1.2.3.4", maxGas: 100_000_000 }],
     userOutcome: [{ splitOutcome: { outcome: 128_288, amount: "1" } }],
     perpDeploy: [{ haltTrading: { coin: "xyz:XYZ100", isHalted: true } }],
-    spotDeploy: [{ enableQuoteToken: { token: 0 } }],
+    spotDeploy: [
+      { userGenesis: { token, userAndWei: [[other, "5"]], existingTokenAndWei: [[1, "5"]] } },
+      { genesis: { token, maxSupply: "7" } }
+    ],
     outcomeDeploy: [{ venue: "v", operation: { setSubDeployers: [] } }],
     activateOutcomeDeployer: [{ activate: { venueName: "v" } }, { deactivate: null }],
     finalizeEvmContract: [{ token: 0, input: "firstStorageSlot" }],
     authorizeAqav2Role: [{ token: 0, role: "treasury" }],
     hip3LiquidatorTransfer: [{ dex: "xyz", ntl: 1, isDeposit: true }],
-    CValidatorAction: [{ unregister: null }],
+    CValidatorAction: [
+      {
+        changeProfile: {
+          node_ip: null,
+          name: null,
+          description: null,
+          unjailed: true,
+          disable_delegations: null,
+          commission_bps: null,
+          signer: null
+        }
+      },
+      { unregister: null }
+    ],
     validatorL1Stream: [{ riskFreeRate: "0.05" }]
   }
   /** A value of each optional member, by its path. */
@@ -197,6 +225,14 @@ const prepare = Effect.gen(function*() {
     "vaultModify alwaysCloseOnWithdraw": true,
     "reserveRequestWeight destination": other,
     "borrowLend amount": "5",
+    "spotDeploy userGenesis.blacklistUsers": [[other, true]],
+    "spotDeploy genesis.noHyperliquidity": true,
+    "CValidatorAction changeProfile.node_ip": { Ip: "1.2.3.5" },
+    "CValidatorAction changeProfile.name": "new",
+    "CValidatorAction changeProfile.description": "new",
+    "CValidatorAction changeProfile.disable_delegations": true,
+    "CValidatorAction changeProfile.commission_bps": 3,
+    "CValidatorAction changeProfile.signer": other,
     "trailingStop activationPx": yield* markOf("SOL", 0.1)
   }
   return { samples, optional }

@@ -6,6 +6,7 @@ import type { Fill } from "@trigate/domain/info/Account"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as Seed from "@trigate/sandbox/unstable/Seed"
 import { findCollateral, usdc, usdh, weiPerUsd } from "@trigate/sandbox/unstable/venue/Assets"
+import { hyperliquidity } from "@trigate/sandbox/unstable/venue/Fees"
 import { firstSide, one } from "@trigate/sandbox/unstable/venue/Outcomes"
 import * as PriceTimeBook from "@trigate/sandbox/unstable/venue/TradingState"
 import { findAccount } from "@trigate/sandbox/unstable/venue/TradingState"
@@ -90,7 +91,7 @@ const actionOf = (
   const order = active[draw.below(Math.max(1, active.length))]
   const destination = draw.one(users)
   const vaultAddress = [...state.vaults.keys()].at(-1) ?? destination
-  const asset = assets.find(([, coin]) => coin === order?.coin)?.[0] ?? 0
+  const asset = assets.find(([, coin]) => coin === order?.coin)?.[0] ?? markets.at(-1)?.id
   const kinds: readonly [() => SentAction, ...ReadonlyArray<() => SentAction>] = [
     () => ({
       type: "order",
@@ -121,7 +122,7 @@ const actionOf = (
       type: "spotSend",
       ...chain,
       destination,
-      token: "HYPE",
+      token: draw.one(["HYPE", "NEW"]),
       amount: String(draw.fraction()).slice(0, 8),
       time: 1
     }),
@@ -257,8 +258,12 @@ export const check = (state: TradingState): void => {
       if (order.place !== "book") continue
       const isSpot = /^[@#]|\//u.test(order.coin)
       if (isSpot) {
+        const deployed = [...state.spotPairs.values()].find(({ index }) => order.coin === `@${index}`)
+        const base = state.spotTokens.get(deployed?.base ?? -1)?.token
         const [token, wei] = order.isBuy
-          ? [usdc, order.px * order.sz]
+          ? [deployed?.quote ?? usdc, order.px * order.sz]
+          : base !== undefined
+          ? [base.index, order.sz * 10n ** BigInt(base.weiDecimals - base.szDecimals)]
           : order.coin.startsWith("#")
           ? [firstSide + Number(order.coin.slice(1)), order.sz * one]
           : order.coin === "@107"
@@ -345,6 +350,27 @@ const makeQueues = () => {
   }
 }
 
+const deployer = `0x${"d".repeat(40)}` as const
+
+/** Deploys a token of which each user has some, and a pair with the orders of Hyperliquidity. Returns the token. */
+const deployToken = Effect.gen(function*() {
+  const { trading } = yield* SandboxState
+  const deploy = (members: object) => trading.act(deployer, { type: "spotDeploy", ...members })
+  yield* trading.depositSpot(deployer, 150, "3000")
+  yield* trading.depositSpot(deployer, usdc, "1000")
+  const spec = { name: "NEW", szDecimals: 1, weiDecimals: 7 }
+  const token = Number((yield* deploy({ registerToken2: { spec, maxGas: 300_000_000_000 } })).data)
+  const owners = [...users, deployer].map((user) => [user, "9000000000"])
+  const userAndWei = [...owners, [hyperliquidity, "6000000000"]]
+  yield* deploy({ enableFreezePrivilege: { token } })
+  yield* deploy({ userGenesis: { token, userAndWei, existingTokenAndWei: [[1, "12345678901"]] } })
+  yield* deploy({ genesis: { token, maxSupply: "63345678901" } })
+  const spot = Number((yield* deploy({ registerSpot: { tokens: [token, usdc] } })).data)
+  yield* deploy({ registerHyperliquidity: { spot, startPx: "1.5", orderSz: "20", nOrders: 40, nSeededLevels: 10 } })
+  yield* deploy({ setDeployerTradingFeeShare: { token, share: "33.333%" } })
+  return { token, spot }
+})
+
 /** Plays a run, and returns its state as text. Runs `after` after each step, and `pass` for the time before it. */
 export const play = <R = never>(
   run: number,
@@ -366,15 +392,22 @@ export const play = <R = never>(
       yield* trading.depositSpot(user, 1, "9000")
       yield* trading.depositSpot(user, usdh, "4000")
     }
+    const { spot, token } = yield* deployToken
+    const deployed = [10_000 + spot, `@${spot}`] as const
+    const all = [...assets, deployed, deployed]
     const outcomes = new Map<string, number>()
     for (let step = 0; step < steps; step++) {
       yield* pass(draw.one([0, 0, 0, 200, 1_000, 7_000, 90_000, 1_000_000, 5_000_000]))
       const now = yield* trading.now
       const venue = trading.at(yield* Ref.get(info.state), now)
-      const markets = assets.map(([id, coin]): Market => {
+      const markets = all.map(([id, coin]): Market => {
         const asset = venue.listing.byCoin.get(coin) ?? assert.fail()
         return { id, mark: venue.path.priceAt(asset.market, now), szDecimals: asset.szDecimals }
       })
+      if (draw.below(20) === 0) {
+        const freezeUser = { token, user: draw.one(users), freeze: draw.below(3) === 0 }
+        yield* trading.act(deployer, { type: "spotDeploy", freezeUser })
+      }
       const user = draw.one(users)
       const action = actionOf(draw, markets, venue.state, user)
       const before = money(venue.state)

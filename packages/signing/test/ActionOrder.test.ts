@@ -135,6 +135,7 @@ const elsewhere = new Set([
   "freezeUser",
   "enableFreezePrivilege",
   "revokeFreezePrivilege",
+  "enableAlignedQuoteToken",
   "setTokenAnnotation",
   "setDeployerLabel",
   "setDeployerFees",

@@ -344,8 +344,7 @@ export const makeMarkets = (seed: Random.Seed, { tokens, universe }: SpotMeta): 
  * Formats a price as the venue does: at most five significant digits (a whole number can have more), and at least one
  * decimal place.
  */
-export const printPrice = (market: CandleMarket, price: number): string => {
-  const { priceDecimals } = market
+export const printPrice = ({ priceDecimals }: Pick<CandleMarket, "priceDecimals">, price: number): string => {
   // a price whose decimals end before its fifth digit is rounded once
   const isShort = price < 10 ** (4 - priceDecimals)
   const digits = price >= 10_000 ? Math.round(price) : isShort ? price : Number(price.toPrecision(5))

@@ -222,17 +222,13 @@ const priceRatio = 1.003
 const mostLevels = 4_000
 
 /** Returns the prices of the orders in ticks, ascending; `undefined` if two are equal because ticks are too large. */
-const makeLadder = (
-  market: Assets.CandleMarket,
-  start: bigint,
-  count: number
-): ReadonlyArray<bigint> | undefined => {
+const makeLadder = (priceDecimals: number, start: bigint, count: number): ReadonlyArray<bigint> | undefined => {
   const prices: Array<bigint> = []
-  for (let px = start; prices.length < count;) {
+  for (let px = start; prices.length < Math.min(count, mostLevels);) {
     if (px <= (prices.at(-1) ?? 0n)) return undefined
     prices.push(px)
-    const next = Assets.printPrice(market, Assets.toNumber(px, market.priceDecimals) * priceRatio)
-    px = Assets.parseDecimal(next, market.priceDecimals) ?? 0n
+    const next = Assets.printPrice({ priceDecimals }, Assets.toNumber(px, priceDecimals) * priceRatio)
+    px = Assets.parseDecimal(next, priceDecimals) ?? 0n
   }
   return prices
 }
@@ -273,18 +269,17 @@ const begin = (
   if (pair.market !== undefined) return refuse(Words.hyperliquidityExists)
   if (deployed.noHyperliquidity && nOrders > 0) return refuse(Words.unwantedHyperliquidity)
   if (nOrders > 0 && pair.quote !== Assets.usdc) return refuse(Words.hyperliquidityQuote)
-  const market = makeMarket(venue, pair, deployed, Number(startPx))
-  const start = Assets.parseDecimal(startPx, market.priceDecimals)
-  const sz = Assets.parseDecimal(orderSz, market.sizeDecimals)
-  const prices = start === undefined || start <= 0n || Assets.significantDigits(startPx) > 5
-    ? undefined
-    : makeLadder(market, start, nOrders)
-  if (
-    sz === undefined || prices === undefined || nOrders > mostLevels || seeded > nOrders || nOrders > 0 && sz === 0n
-  ) {
+  const { szDecimals, weiDecimals } = deployed.token
+  const pxDecimals = Assets.spotUsdDecimals - szDecimals
+  const start = Assets.parseDecimal(startPx, pxDecimals)
+  const sz = Assets.parseDecimal(orderSz, szDecimals)
+  const prices = start === undefined ? undefined : makeLadder(pxDecimals, start, nOrders)
+  const isValid = Assets.significantDigits(startPx) <= 5 && nOrders <= mostLevels && seeded <= nOrders
+  const isSize = sz !== undefined && (sz > 0n || nOrders === 0)
+  if (start === undefined || start <= 0n || prices === undefined || !isSize || !isValid) {
     return refuse(Words.invalidHyperliquidity)
   }
-  const perLot = 10n ** BigInt(deployed.token.weiDecimals - market.sizeDecimals)
+  const perLot = 10n ** BigInt(weiDecimals - szDecimals)
   const strategy = ensureAccount(venue.state, strategist)
   const needed = sz * BigInt(nOrders - seeded) * perLot
   if ((strategy.spot.get(pair.base)?.total ?? 0n) < needed) return refuse(Words.missingHyperliquidity)
@@ -293,7 +288,10 @@ const begin = (
     return refuse(Words.insufficientTransfer)
   }
   deployed.seeded += dollars
-  pair.market = market
+  // the mark price is in the middle of the book, if it has two sides
+  const bid = prices[seeded - 1] ?? start
+  const mark = seeded === 0 ? start : (bid + (prices[seeded] ?? bid)) / 2n
+  pair.market = makeMarket(venue, pair, deployed, Assets.toNumber(mark, pxDecimals))
   list(venue)
   if (nOrders > 0) {
     pair.hyperliquidity = { prices, sz, updatedAt: venue.state.now, tid: undefined, isComplete: true }
