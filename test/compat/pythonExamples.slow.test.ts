@@ -159,7 +159,7 @@ const examples: { readonly [name: string]: Example } = {
     ].map((channel) => `{'channel': '${channel}'`)
   },
   c_signer: validator("Jail"),
-  // its validator has delegations disabled, and would delegate
+  // its validator has delegations disabled, so that the venue would refuse the initial stake
   c_validator: {
     prepare: () =>
       Effect.succeed([[`ACTION = ""`, `ACTION = "Register"`], [
@@ -200,7 +200,7 @@ const examples: { readonly [name: string]: Example } = {
     prepare: (sandbox) =>
       Effect.as(
         account(keys.trader.address, {
-          spot: [{ token: 1105, amount: "250000" }, { token: 1, amount: "10" }]
+          spot: [{ token: 1105, amount: "3000" }, { token: 1, amount: "10" }]
         })(sandbox),
         [["_PRIVILEGE = False", "_PRIVILEGE = True"], ["_FEE_SHARE = False", "_FEE_SHARE = True"]]
       )

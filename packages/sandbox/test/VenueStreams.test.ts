@@ -103,6 +103,46 @@ describe("the streams of a market", () => {
     })))
 })
 
+describe("the streams of a deployed pair", () => {
+  it.effect("have its trades, book, best prices and bars", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const deploy = (members: object) => act(maker, "spotDeploy", members)
+      yield* trading.depositSpot(maker, 150, "3000")
+      yield* trading.depositSpot(maker, 0, "1000")
+      const spec = { name: "NEW", szDecimals: 2, weiDecimals: 8 }
+      const token = yield* deploy({ registerToken2: { spec, maxGas: 300_000_000_000 } })
+      const userAndWei = [[maker, "100000000000"], [`0x${"f".repeat(40)}`, "3000000000"]]
+      yield* deploy({ userGenesis: { token, userAndWei, existingTokenAndWei: [] } })
+      yield* deploy({ genesis: { token, maxSupply: "103000000000" } })
+      const spot = yield* deploy({ registerSpot: { tokens: [token, 0] } })
+      yield* deploy({ registerHyperliquidity: { spot, startPx: "2", orderSz: "10", nOrders: 5, nSeededLevels: 2 } })
+      const coin = `@${String(spot)}`
+      const trades = yield* follow({ type: "trades", coin })
+      const books = yield* follow({ type: "l2Book", coin })
+      const best = yield* follow({ type: "bbo", coin })
+      const bars = yield* follow({ type: "candle", coin, interval: "1m" })
+      yield* TestClock.adjust("1 second")
+      yield* place(maker, 10_000 + Number(spot), "buy", "14", "2.018", { tif: "Ioc" })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(
+        trades.flatMap(listOf).map((trade) => [JsonParts.at(trade, "px"), JsonParts.at(trade, "sz")]),
+        [["2.012", "10.0"], ["2.018", "4.0"]]
+      )
+      assert.deepStrictEqual(JsonParts.at(best.at(-1), "bbo"), [{ px: "2.006", sz: "10.0", n: 1 }, {
+        px: "2.018",
+        sz: "6.0",
+        n: 1
+      }])
+      yield* TestClock.adjust("6 seconds")
+      assert.deepStrictEqual(JsonParts.at(books.at(-1), "levels", 0, 0), { px: "2.012", sz: "10.0", n: 1 })
+      assert.deepStrictEqual(
+        ["o", "c", "h", "l", "v", "n"].map((member) => JsonParts.at(bars.at(-1), member)),
+        ["2.009", "2.018", "2.018", "2.009", "14.0", 2]
+      )
+    })))
+})
+
 describe("the streams of an account", () => {
   it.effect("say when a TWAP order begins and how it ends", () =>
     atStart(Effect.gen(function*() {

@@ -7,8 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { SandboxState } from "../SandboxState.ts"
+import { bars as barsWithTrades } from "./AccountReads.ts"
 import { bars } from "./CandleBars.ts"
 import * as Outcomes from "./Outcomes.ts"
+import { withDeployed } from "./Venue.ts"
 
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
@@ -20,7 +22,7 @@ const make = Effect.gen(function*() {
     const state = yield* Ref.get(info.state)
     const now = yield* trading.now
     const venue = trading.at(state, now)
-    const market = state.markets.get(coin) ?? Outcomes.findMarket(venue, coin)
+    const market = withDeployed(state, venue.state).markets.get(coin) ?? Outcomes.findMarket(venue, coin)
     const endsAt = market?.outcome?.endsAt ?? now
     const closed = endsAt < now ? barAt(interval, endsAt - 1) : barAt(interval, now) - 1
     const first = market === undefined ? closed + 1 : barAt(interval, market.listedAt)
@@ -39,9 +41,10 @@ const make = Effect.gen(function*() {
             const window = { ...series, startTime: openTime(interval, start), endTime: openTime(interval, end) }
             if (market === undefined) return []
             const closed = openTime(interval, end + 1)
-            return market.outcome === undefined
+            if (market.outcome !== undefined) return Outcomes.bars(venue, market, window, closed)
+            return market.oracle === undefined
               ? bars(seed, market, window, closed)
-              : Outcomes.bars(venue, market, window, closed)
+              : barsWithTrades(venue, market, window, closed)
           }
         )
     )
@@ -53,11 +56,12 @@ const make = Effect.gen(function*() {
     known: (series, range) => Effect.map(findMarket(series), ({ known }) => rangesWithin(known, range)),
     list: Effect.fnUntraced(function*(after) {
       const state = yield* Ref.get(info.state)
-      const { outcomes } = trading.at(state, yield* trading.now)
+      const venue = trading.at(state, yield* trading.now)
+      const { outcomes } = venue
       const sides = [...outcomes.active.values()].flatMap((outcome) => outcome.sides)
-      const all = [...state.markets.keys(), ...sides.map(({ coin }) => coin)].flatMap((coin) =>
-        CandleInterval.literals.map((interval) => ({ coin, interval }))
-      )
+      const all = [...withDeployed(state, venue.state).markets.keys(), ...sides.map(({ coin }) => coin)].flatMap((
+        coin
+      ) => CandleInterval.literals.map((interval) => ({ coin, interval })))
       const found = yield* Effect.forEach(
         page(all, after),
         (series) =>
