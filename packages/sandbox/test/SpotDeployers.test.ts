@@ -1,9 +1,12 @@
 /** Spot tokens that accounts deploy: their genesis, their pairs and Hyperliquidity, fees, frozen accounts and quote tokens. */
 import { assert, describe, it } from "@effect/vitest"
+import { ExportedArchive } from "@trigate/archive/CandleFiles"
+import { barAt } from "@trigate/domain/candles/Candle"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { hype, usdc } from "@trigate/sandbox/unstable/venue/Assets"
+import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -354,6 +357,12 @@ describe("a deployed pair", () => {
         }
       })
       assert.deepStrictEqual(yield* askAt({ type: "spotDeployState", user: deployer }, "states", 0, "spots"), [spot])
+      const archive = yield* ExportedArchive.pipe(Effect.provide(VenueArchive.layer))
+      yield* trading.advance(60_000)
+      const last = barAt("1m", yield* trading.now) - 1
+      const archived = yield* archive.read({ coin, interval: "1m" }, { from: last, to: last })
+      assert.deepInclude(archived.bars[0], { o: "2.009", c: "2.018", v: "14.0", n: 2 })
+      assert.deepStrictEqual(archived.known, [{ from: last, to: last }])
       for (const type of ["spotMeta", "candleSnapshot", "l2Book", "recentTrades"] as const) {
         const { response } = infoOperations[type]
         const members = type === "candleSnapshot" ? { req: { coin, interval: "1m", startTime: start } } : { coin }

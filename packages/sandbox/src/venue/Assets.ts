@@ -141,7 +141,7 @@ export interface CandleMarket {
   readonly deployerFee?: { readonly scale: string; readonly recipient: Address | null }
   /** For the side of an outcome: the terms from which its price follows. */
   readonly outcome?: OutcomePrice
-  /** Whether accounts alone trade: there are no generated orders and trades, and the mark price is that of the last trade. */
+  /** Whether accounts alone trade: there are no generated orders and trades, and the last trade determines the mark price. */
   readonly isUnquoted?: true
 }
 

@@ -85,7 +85,7 @@ export interface Validator {
   readonly signer?: Address
   /** The part of the rewards that the validator retains, in hundredths of a percent. Default: 400. */
   readonly commissionBps?: number
-  /** Whether nobody can delegate stake to the validator. */
+  /** Whether the validator accepts no new stake. */
   readonly delegationsDisabled?: boolean
   /** The validator's latest vote on the risk-free rate, as decimal text. */
   readonly riskFreeRate?: string
