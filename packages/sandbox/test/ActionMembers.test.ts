@@ -41,6 +41,7 @@ const cloid = `0x${"c".repeat(32)}`
 const unaccepted = new Set([
   "topUpIsolatedOnlyMargin",
   "claimRewards",
+  "authorizeAqav2Role",
   "activateOutcomeDeployer",
   "outcomeDeploy",
   "perpDeploy",

@@ -218,7 +218,12 @@ describe("the deployer of a token", () => {
       assert.strictEqual(yield* hyperliquidity(spot), "Error deploying spot: insufficient Hyperliquidity balance")
       assert.isUndefined(yield* hyperliquidity(spot, { nOrders: 0, nSeededLevels: 0 }))
       assert.strictEqual(yield* hyperliquidity(spot), "Error deploying spot: Hyperliquidity already registered")
-      assert.strictEqual(yield* deploy({ setDeployerLabel: { label: "x" } }), incorrect)
+      const annotation = { category: "c", description: "d", displayName: null, keywords: null }
+      assert.isUndefined(yield* deploy({ setDeployerLabel: { label: "x" } }))
+      assert.isUndefined(yield* deploy({ setTokenAnnotation: { token, annotation } }))
+      assert.strictEqual(yield* deploy({ setTokenAnnotation: { token, annotation } }, other), incorrect)
+      const { deployerLabels, spotTokens } = (yield* venueNow).state
+      assert.deepStrictEqual([deployerLabels.get(deployer), spotTokens.get(token)?.annotation], ["x", annotation])
       assert.strictEqual(
         yield* deploy({ requestEvmContract: { token, address: other, evmExtraWeiDecimals: 10 } }),
         "Error deploying spot: the sandbox does not support requestEvmContract"
@@ -248,6 +253,10 @@ describe("the deployer of a token", () => {
       assert.isDefined(JsonParts.at(yield* place(other, asset, "buy", "100", "0.6"), "filled"))
       assert.deepStrictEqual(yield* levels(coin), [[], []])
       assert.strictEqual(yield* askAt({ type: "allMids" }, coin), "0.6")
+      yield* trading.setBook(coin, { bids: [{ px: "0.5", sz: "9" }], asks: [{ px: "0.8", sz: "90" }] })
+      assert.deepStrictEqual(yield* levels(coin), [[["0.5", "9.0"]], [["0.8", "90.0"]]])
+      assert.strictEqual(yield* askAt({ type: "allMids" }, coin), "0.65")
+      assert.strictEqual(JsonParts.at(yield* place(other, asset, "buy", "20", "0.8"), "filled", "totalSz"), "20.0")
       check((yield* venueNow).state)
     })))
 })
@@ -370,7 +379,13 @@ describe("a deployed pair", () => {
         assert.isTrue(Result.isSuccess(Schema.decodeUnknownResult(response)(answer)), type)
       }
       assert.isUndefined(
-        yield* act(user, "spotSend", { ...chain, destination: other, token: `NEW:${tokenId}`, amount: "5", time: 1 })
+        yield* act(user, "spotSend", {
+          ...chain,
+          destination: other,
+          token: `NEW:${String(tokenId)}`,
+          amount: "5",
+          time: 1
+        })
       )
       assert.strictEqual(yield* balance(other, token), "5.0")
     })))
@@ -448,7 +463,20 @@ describe("a deployed pair", () => {
       assert.strictEqual(yield* enable("enableAlignedQuoteToken"), "Error deploying spot: invalid quote token")
       assert.isUndefined(yield* enable("enableQuoteToken"))
       assert.strictEqual(yield* enable("enableAlignedQuoteToken"), "Insufficient stake")
+      const role = (name: string, of: number) => act(deployer, "authorizeAqav2Role", { token: of, role: name })
+      assert.strictEqual(yield* role("treasury", token), "Insufficient stake")
       yield* stake(1_000_000n * hypeWei)
+      assert.deepStrictEqual(
+        [yield* role("treasury", token), yield* role("other", token), yield* role("treasury", 1)],
+        [undefined, "Error deploying spot: invalid quote token", "Error deploying spot: invalid quote token"]
+      )
+      yield* venue.setAccount(other, {
+        delegations: new Map([[keys.validator.address, { wei: 500_000n * hypeWei, lockedUntil: 0 }]])
+      })
+      assert.strictEqual(
+        yield* act(other, "authorizeAqav2Role", { token, role: "treasury" }),
+        "Error deploying spot: role already authorized"
+      )
       assert.isUndefined(yield* enable("enableAlignedQuoteToken"))
       assert.isUndefined(yield* deploy({ disableQuoteToken: { token } }))
       assert.isUndefined(yield* enable("enableQuoteToken"))

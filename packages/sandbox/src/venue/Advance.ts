@@ -325,7 +325,9 @@ const whole = 2_000n
 /** Returns whether a price movement between two prices cannot fill or trigger any order of a market. */
 const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
   // only a trade moves the price
-  if (asset.market.isUnquoted === true) return market.triggers.size === 0 && market.twaps.size === 0
+  if (asset.market.isUnquoted === true && Margin.isRenewed(market)) {
+    return market.triggers.size === 0 && market.twaps.size === 0
+  }
   if (!venue.path.isMonotone(asset.market, from, to)) return false
   const a = markAt(venue, asset, from)
   const b = markAt(venue, asset, to)

@@ -194,7 +194,7 @@ export const refill = (venue: Venue, asset: Assets.Asset, market: MarketState): 
 export const bestQuotes = (venue: Venue, asset: Assets.Asset): ReturnType<typeof bestAround> => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
-  if (asset.market.isUnquoted === true) return { bid: undefined, ask: undefined }
+  if (asset.market.isUnquoted === true && isRenewed(market)) return { bid: undefined, ask: undefined }
   if (isRenewed(market) && market.quotes.second !== at && Outcomes.dualSide(asset) === undefined) {
     return bestAround(asset, venue.path.priceAt(asset.market, at * second))
   }

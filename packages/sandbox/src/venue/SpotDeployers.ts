@@ -34,8 +34,11 @@ const mostWeiDecimals = 8
 /** The difference between the decimals of amounts and of sizes that a token must have at least. */
 const sizeReserve = 5
 
-/** The stake of the deployer of a quote token and of an aligned one, in wei of HYPE. */
+/** The stake of the deployer of a quote token and of an aligned one, and of each role of AQAv2, in wei of HYPE. */
 const quoteStake = { quote: 200_000n * 10n ** 8n, aligned: 1_000_000n * 10n ** 8n } as const
+const roleStake = 500_000n * 10n ** 8n
+
+const roles: ReadonlySet<string> = new Set(["technical", "treasury"])
 
 const list = (venue: Venue): void => {
   relist(venue, venue.info, venue.state.now, true)
@@ -416,9 +419,12 @@ const freeze = (
   return done
 }
 
+const sumDelegated = ({ identity, user }: ActionContext): bigint =>
+  sum([...accountOrNew(identity, user).delegations.values()].map(({ wei }) => wei))
+
 /** Makes a token a quote token, for which the deployer needs stake. */
 const enableQuote = (
-  { identity, user }: ActionContext,
+  context: ActionContext,
   deployed: DeployedToken,
   kind: keyof typeof quoteStake
 ): ActionDecision => {
@@ -427,8 +433,7 @@ const enableQuote = (
   const isReady = weiDecimals === mostWeiDecimals && szDecimals === mostSizeDecimals && feeShare === 0n &&
     (kind === "quote" || quote !== undefined)
   if (!isReady) return refuse(Words.invalidQuote)
-  const { delegations } = accountOrNew(identity, user)
-  if (sum([...delegations.values()].map(({ wei }) => wei)) < quoteStake[kind]) return refuse(Words.insufficientStake)
+  if (sumDelegated(context) < quoteStake[kind]) return refuse(Words.insufficientStake)
   if (quote !== "aligned") deployed.quote = kind
   return done
 }
@@ -438,6 +443,17 @@ const disableQuote = (venue: Venue, deployed: DeployedToken): ActionDecision => 
   const isUsed = [...venue.state.spotPairs.values()].some(({ quote }) => quote === index)
   if (_before === undefined || isUsed) return refuse(Words.invalidQuote)
   venue.state.spotTokens.set(index, { ...others, token: deployed.token })
+  return done
+}
+
+/** Executes the action `authorizeAqav2Role`: an account with stake takes a role for a quote token. */
+export const authorize: Handler<"authorizeAqav2Role"> = (context, { role, token }) => {
+  const { user, venue } = context
+  if (sumDelegated(context) < roleStake) return refuse(Words.insufficientStake)
+  const key = `${token}/${role}`
+  if (!roles.has(role) || !isQuoteToken(venue, token)) return refuse(Words.invalidQuote)
+  if ((venue.state.quoteRoles.get(key) ?? user) !== user) return refuse(Words.roleTaken)
+  venue.state.quoteRoles.set(key, user)
   return done
 }
 
@@ -457,8 +473,12 @@ const findToken = ({ venue }: ActionContext, action: Deployment): number | undef
 
 /** Executes the action `spotDeploy`. */
 export const deploy: Handler<"spotDeploy"> = (context, action) => {
-  const { venue } = context
+  const { user, venue } = context
   if ("registerToken2" in action) return register(context, action.registerToken2)
+  if ("setDeployerLabel" in action) {
+    venue.state.deployerLabels.set(user, action.setDeployerLabel.label)
+    return done
+  }
   const token = findToken(context, action)
   const isGenesis = "userGenesis" in action || "genesis" in action
   const isListed = token !== undefined && venue.listing.tokens.has(token) && !venue.state.spotTokens.has(token)
@@ -489,6 +509,10 @@ export const deploy: Handler<"spotDeploy"> = (context, action) => {
   if ("enableQuoteToken" in action) return enableQuote(context, deployed, "quote")
   if ("enableAlignedQuoteToken" in action) return enableQuote(context, deployed, "aligned")
   if ("disableQuoteToken" in action) return disableQuote(venue, deployed)
+  if ("setTokenAnnotation" in action) {
+    deployed.annotation = action.setTokenAnnotation.annotation
+    return done
+  }
   return refuse(Words.unplayedSpotAction(Object.keys(action).find((name) => name !== "type") ?? ""))
 }
 

@@ -547,6 +547,8 @@ export interface DeployedToken {
   canFreeze?: boolean
   readonly frozen: Set<Address>
   quote?: "quote" | "aligned"
+  /** The description that the deployer has set. */
+  annotation?: object
 }
 
 /** The orders of Hyperliquidity (HIP-2) for a pair: one of a size at each price. */
@@ -600,6 +602,9 @@ export class TradingState {
   /** The tokens and the pairs that accounts have deployed, by index. */
   readonly spotTokens = new Map<number, DeployedToken>()
   readonly spotPairs = new Map<number, DeployedPair>()
+  /** The accounts with a role for a quote token, by token and role, and the labels of deployers. */
+  readonly quoteRoles = new Map<string, Address>()
+  readonly deployerLabels = new Map<Address, string>()
   /** The latest auction for the right to deploy a token or a pair that an account has won. */
   spotAuction: { readonly startTimeSeconds: number; readonly gas: string } | undefined = undefined
   /** The outcomes that accounts have deployed, by number. */

@@ -113,7 +113,6 @@ const decline = <Type extends ActionType>(
 /** The actions of deployers that the venue refuses for every account of the sandbox. */
 const declined = [
   decline("finalizeEvmContract", () => Words.noEvmContract),
-  decline("authorizeAqav2Role", () => Words.insufficientStake),
   decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal)
 ] as const
 
@@ -176,6 +175,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("gossipPriorityBid", Reserves.bid),
   play("perpDeploy", PerpDeployers.deploy),
   play("spotDeploy", SpotDeployers.deploy),
+  play("authorizeAqav2Role", SpotDeployers.authorize),
   play("userOutcome", OutcomeActions.userOutcome),
   play("activateOutcomeDeployer", OutcomeActions.activate),
   play("outcomeDeploy", OutcomeActions.deploy),

@@ -274,6 +274,7 @@ export const invalidHyperliquidity = "Error deploying spot: invalid Hyperliquidi
 export const hyperliquidityQuote = "Error deploying spot: Hyperliquidity requires USDC as quote token"
 export const hyperliquidityExists = "Error deploying spot: Hyperliquidity already registered"
 export const invalidQuote = "Error deploying spot: invalid quote token"
+export const roleTaken = "Error deploying spot: role already authorized"
 export const pairExists = "Error deploying spot: pair already registered"
 export const invalidFeeShare = "Error deploying spot: deployer trading fee share cannot increase"
 export const noFreezePrivilege = "Error deploying spot: no freeze privilege"
