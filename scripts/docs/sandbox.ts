@@ -1,6 +1,6 @@
 /** The parts of docs/sandbox.md that list what the sandbox does not support. The rest of the page is written by hand. */
 import { actionCatalog } from "@trigate/domain/actions/Action"
-import { declinedTypes, playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
+import { playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
 import { unplayedQueries } from "@trigate/sandbox/unstable/venue/VenueInfo"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -10,11 +10,9 @@ import { codes, table } from "./markdown.ts"
 const unplayedActions = Object.keys(actionCatalog).filter((type) => !playedTypes.has(type))
 
 const parts: { readonly [name: string]: string } = {
-  actions:
-    `The sandbox supports all actions of the [catalog](operations.md)${
-      unplayedActions.length === 0 ? "" : ` except ${codes(unplayedActions)}`
-    }. It refuses others with HTTP 422, and the text names the action. ` +
-    `For every account, the venue refuses ${codes([...declinedTypes])}.`,
+  actions: `The sandbox supports all actions of the [catalog](operations.md)${
+    unplayedActions.length === 0 ? "" : ` except ${codes(unplayedActions)}`
+  }. It refuses others with HTTP 422, and the text names the action.`,
   queries: table(
     ["Topic", "Queries that return HTTP 422"],
     Object.entries(unplayedQueries).map(([topic, types]) => [topic, codes(types)])

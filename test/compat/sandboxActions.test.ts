@@ -20,6 +20,7 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { getContractAddress } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { act, btc, eth, markOf, oidOf, place, sol, venueNow } from "../../packages/sandbox/test/trader.ts"
 import { atStart, start } from "../../packages/sandbox/test/venue.ts"
@@ -321,13 +322,14 @@ const makeCalls = Effect.gen(function*() {
       [{ setDeployerTradingFeeShare: { token, share: "0%" } }],
       [{ enableQuoteToken: { token } }, "Insufficient stake"],
       [{ disableQuoteToken: { token } }, "Error deploying spot: invalid quote token"],
-      [
-        { requestEvmContract: { token, address: nobody, evmExtraWeiDecimals: 10 } },
-        "Error deploying spot: the sandbox does not support requestEvmContract"
-      ]
+      [{
+        requestEvmContract: { token, address: getContractAddress({ from: user, nonce: 7n }), evmExtraWeiDecimals: 10 }
+      }]
     ],
     finalizeEvmContract: [
-      [{ token: 0, input: { create: { nonce: 0 } } }, "Error deploying spot: Pending EVM contract missing"]
+      [{ token: 0, input: { create: { nonce: 0 } } }, "Error deploying spot: Pending EVM contract missing"],
+      [{ token, input: "firstStorageSlot" }, "Error deploying spot: the sandbox does not support firstStorageSlot"],
+      [{ token, input: { create: { nonce: 7 } } }]
     ],
     authorizeAqav2Role: [[{ token: 0, role: "technical" }, "Insufficient stake"]],
     hip3LiquidatorTransfer: [

@@ -170,6 +170,39 @@ describe("the deployer of a dex", () => {
       check((yield* venueNow).state)
     })))
 
+  it.effect("funds its liquidator in thousands, and gets the collateral back", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* withDex
+      const move = (ntl: number, isDeposit: boolean, sender: `0x${string}` = deployer) =>
+        act(sender, "hip3LiquidatorTransfer", { dex: "abc", ntl, isDeposit })
+      const thousand = 1_000_000_000
+      assert.strictEqual(yield* move(thousand, true), "Insufficient funds available to deposit.")
+      for (const account of [deployer, user]) {
+        yield* trading.depositUsd(account, "2500")
+        yield* act(account, "sendAsset", {
+          ...chain,
+          destination: account,
+          sourceDex: "",
+          destinationDex: "abc",
+          token: "USDC",
+          amount: "2500",
+          fromSubAccount: "",
+          nonce: 1
+        })
+      }
+      assert.strictEqual(yield* move(thousand - 1, true), "Invalid amount")
+      assert.strictEqual(yield* move(thousand, true, user), "Only the deployer of a dex can fund its liquidator.")
+      assert.isUndefined(yield* move(2 * thousand, true))
+      const left = askAt({ type: "clearinghouseState", user: deployer, dex: "abc" }, "withdrawable")
+      assert.strictEqual(yield* left, "500.0")
+      check((yield* venueNow).state)
+      assert.strictEqual(yield* move(3 * thousand, false), "Insufficient balance for withdrawal.")
+      assert.isUndefined(yield* move(2 * thousand, false))
+      assert.strictEqual(yield* left, "2500.0")
+      check((yield* venueNow).state)
+    })))
+
   it.effect("has the venue's limits: names, modes, caps, three perpetuals before the auction, and answers of the declared types", () =>
     atStart(Effect.gen(function*() {
       const { restore, snapshot, trading } = yield* SandboxState

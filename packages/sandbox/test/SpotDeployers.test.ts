@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { getContractAddress } from "viem"
 import { check } from "./randomTrading.ts"
 import { act, ask, askAt, listOf, oidOf, place, venueNow } from "./trader.ts"
 import { atStart, start } from "./venue.ts"
@@ -224,11 +225,30 @@ describe("the deployer of a token", () => {
       assert.strictEqual(yield* deploy({ setTokenAnnotation: { token, annotation } }, other), incorrect)
       const { deployerLabels, spotTokens } = (yield* venueNow).state
       assert.deepStrictEqual([deployerLabels.get(deployer), spotTokens.get(token)?.annotation], ["x", annotation])
-      assert.strictEqual(
-        yield* deploy({ requestEvmContract: { token, address: other, evmExtraWeiDecimals: 10 } }),
-        "Error deploying spot: the sandbox does not support requestEvmContract"
-      )
       check((yield* venueNow).state)
+    })))
+
+  it.effect("links an EVM contract, which its creator finalizes", () =>
+    atStart(Effect.gen(function*() {
+      const token = yield* withToken
+      const address = getContractAddress({ from: other, nonce: 3n })
+      const request = (evmExtraWeiDecimals: number) =>
+        deploy({ requestEvmContract: { token, address, evmExtraWeiDecimals } })
+      const finalize = (nonce: number, sender: `0x${string}` = other) =>
+        act(sender, "finalizeEvmContract", { token, input: { create: { nonce } } })
+      yield* SandboxState.use(({ trading }) => trading.depositUsd(other, "5"))
+      assert.strictEqual(yield* finalize(3), "Error deploying spot: Pending EVM contract missing")
+      const invalid = "Error deploying spot: invalid EVM contract"
+      assert.deepStrictEqual([yield* request(19), yield* request(-3)], [invalid, invalid])
+      assert.isUndefined(yield* request(10))
+      assert.deepStrictEqual([yield* finalize(2), yield* finalize(3, deployer)], [invalid, invalid])
+      const contract = Effect.map(askAt({ type: "spotMeta" }, "tokens"), (tokens) =>
+        JsonParts.at(listOf(tokens).at(-1), "evmContract"))
+      assert.isNull(yield* contract)
+      assert.isUndefined(yield* finalize(3))
+      assert.deepStrictEqual(yield* contract, { address: address.toLowerCase(), evm_extra_wei_decimals: 10 })
+      assert.strictEqual(yield* finalize(3), "Error deploying spot: Pending EVM contract missing")
+      assert.strictEqual(yield* request(10), invalid)
     })))
 
   it.effect("needs no Hyperliquidity: then accounts alone make the book", () =>

@@ -212,6 +212,7 @@ export const check = (state: TradingState): void => {
   const { house } = state
   /** The money in the dexes whose collateral is a token, in millionths. */
   const inDexes = (token: number): bigint =>
+    sum([...state.perpDexes.values()].map(({ liquidator, name }) => findCollateral(name) === token ? liquidator : 0n)) +
     sum(
       accounts.flatMap(({ clearings }) =>
         [...clearings].flatMap(([dex, { cash, positions }]) =>

@@ -7,10 +7,11 @@ import { actor, done, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
 import { clearPosition } from "./Advance.ts"
 import { type CandleMarket, parseDecimal, usdc, usdDecimals } from "./Assets.ts"
+import { withdrawable } from "./Margin.ts"
 import { endByVenue, takeSpot } from "./Matching.ts"
 import { list as listOutcomes } from "./Outcomes.ts"
 import { deployAuction } from "./Reserves.ts"
-import { addTo, type DeployedDex, iterateOrders, setSubDeployer } from "./TradingState.ts"
+import { addTo, type DeployedDex, iterateOrders, moveCash, setSubDeployer } from "./TradingState.ts"
 import { relist, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import { accountOrNew } from "./VenueState.ts"
@@ -121,7 +122,8 @@ const register = (
     markets: new Map<string, CandleMarket>(),
     fundingMultipliers: new Map<string, string>(),
     fundingInterestRates: new Map<string, string>(),
-    pricedAt: 0
+    pricedAt: 0,
+    liquidator: 0n
   }
   state.perpDexes.set(name, dex)
   setMarket(venue, dex, makeMarket(state.now, assetRequest))
@@ -306,4 +308,22 @@ export const deploy: Handler<"perpDeploy"> = (context, action) => {
     variant.name === "setOracle" && dex.oracleUpdater === user
   )
   return isAllowed ? change(context, dex, action) : refuse(Words.notDeployer)
+}
+
+/** The unit of a transfer to or from a liquidator, in millionths of the collateral. */
+const liquidatorUnit = 1_000_000_000n
+
+/** Executes the action `hip3LiquidatorTransfer`: the deployer of a dex funds its liquidator. */
+export const transferLiquidator: Handler<"hip3LiquidatorTransfer"> = (context, { dex: name, isDeposit, ntl }) => {
+  const { user, venue } = context
+  const amount = BigInt(ntl)
+  const dex = venue.state.perpDexes.get(name)
+  if (!venue.listing.dexes.includes(name)) return refuse(Words.unknownDex(name))
+  if (amount === 0n || amount % liquidatorUnit !== 0n) return refuse(Words.invalidAmount)
+  if (!isDeposit && (dex?.liquidator ?? 0n) < amount) return refuse(Words.insufficientWithdrawal)
+  if (isDeposit && withdrawable(venue, actor(context), name) < amount) return refuse(Words.liquidatorDeposit)
+  if (dex?.deployer !== user) return refuse(Words.notLiquidator)
+  moveCash(venue.state, actor(context), name, isDeposit ? -amount : amount)
+  dex.liquidator += isDeposit ? amount : -amount
+  return done
 }

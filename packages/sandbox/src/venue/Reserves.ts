@@ -1,10 +1,8 @@
-/** Auctions and their bids, lending reserves and their supplies, and the liquidators of dexes. */
-import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
+/** Auctions and their bids, and lending reserves and their supplies. */
 import * as Random from "../Seed.ts"
 import { actor, done, refuse } from "./AccountActions.ts"
-import type { ActionContext, Handler } from "./AccountActions.ts"
+import type { Handler } from "./AccountActions.ts"
 import { parseDecimal, printDecimal, usdc } from "./Assets.ts"
-import { withdrawable } from "./Margin.ts"
 import { available, readAmount, takeSpot } from "./Matching.ts"
 import { addTo, ensureBalance } from "./TradingState.ts"
 import type { TradingAccount, TradingState } from "./TradingState.ts"
@@ -161,14 +159,4 @@ export const borrowLend: Handler<"borrowLend"> = (context, { amount, operation, 
   if (left === 0n) account.supplied.delete(token)
   else account.supplied.set(token, left)
   return done
-}
-
-/** Returns the refusal of the action `hip3LiquidatorTransfer` of an account that has no liquidator. */
-export const liquidatorRefusal = (
-  context: ActionContext,
-  { dex, isDeposit, ntl }: ActionOf<"hip3LiquidatorTransfer">
-): string => {
-  if (!context.venue.listing.dexes.includes(dex)) return Words.unknownDex(dex)
-  if (!isDeposit) return Words.insufficientWithdrawal
-  return withdrawable(context.venue, actor(context), dex) < BigInt(ntl) ? Words.liquidatorDeposit : Words.notLiquidator
 }

@@ -4,6 +4,7 @@ import type { SpotToken } from "@trigate/domain/info/Market"
 import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import { getContractAddress } from "viem/utils"
 import * as Random from "../Seed.ts"
 import { actor, done, note, open, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
@@ -446,6 +447,34 @@ const disableQuote = (venue: Venue, deployed: DeployedToken): ActionDecision => 
   return done
 }
 
+const requestContract = (
+  deployed: DeployedToken,
+  { address, evmExtraWeiDecimals }: Variant<"requestEvmContract">
+): ActionDecision => {
+  if (deployed.evmContract !== undefined || evmExtraWeiDecimals < -2 || evmExtraWeiDecimals > 18) {
+    return refuse(Words.invalidEvmContract)
+  }
+  deployed.pendingContract = { address: lowerCase(address), evm_extra_wei_decimals: evmExtraWeiDecimals }
+  return done
+}
+
+/**
+ * Executes the action `finalizeEvmContract`, which links the EVM contract that the deployer of a token wants. The account
+ * must have created the contract with its transaction of the nonce; the proofs by storage slots are not supported.
+ */
+export const finalize: Handler<"finalizeEvmContract"> = ({ user, venue }, { input, token }) => {
+  const deployed = venue.state.spotTokens.get(token)
+  const contract = deployed?.pendingContract
+  if (deployed === undefined || contract === undefined) return refuse(Words.noEvmContract)
+  if (Predicate.isString(input)) return refuse(Words.unplayedSpotAction(input))
+  const created = getContractAddress({ from: user, nonce: BigInt(input.create.nonce) })
+  if (lowerCase(created) !== contract.address) return refuse(Words.invalidEvmContract)
+  const { pendingContract: _linked, ...others } = deployed
+  venue.state.spotTokens.set(token, { ...others, evmContract: contract })
+  list(venue)
+  return done
+}
+
 /** Executes the action `authorizeAqav2Role`: an account with stake takes a role for a quote token. */
 export const authorize: Handler<"authorizeAqav2Role"> = (context, { role, token }) => {
   const { user, venue } = context
@@ -509,6 +538,7 @@ export const deploy: Handler<"spotDeploy"> = (context, action) => {
   if ("enableQuoteToken" in action) return enableQuote(context, deployed, "quote")
   if ("enableAlignedQuoteToken" in action) return enableQuote(context, deployed, "aligned")
   if ("disableQuoteToken" in action) return disableQuote(venue, deployed)
+  if ("requestEvmContract" in action) return requestContract(deployed, action.requestEvmContract)
   if ("setTokenAnnotation" in action) {
     deployed.annotation = action.setTokenAnnotation.annotation
     return done

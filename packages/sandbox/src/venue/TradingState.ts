@@ -501,6 +501,8 @@ export interface DeployedDex {
   readonly fundingInterestRates: Map<string, string>
   /** The time of the latest prices. */
   pricedAt: number
+  /** The collateral of the dex's liquidator, in millionths. */
+  liquidator: bigint
 }
 
 /** An account that can or could deploy outcomes. */
@@ -547,6 +549,9 @@ export interface DeployedToken {
   canFreeze?: boolean
   readonly frozen: Set<Address>
   quote?: "quote" | "aligned"
+  /** The EVM contract that the deployer wants to link, and the one that is linked. */
+  pendingContract?: NonNullable<SpotToken["evmContract"]>
+  evmContract?: NonNullable<SpotToken["evmContract"]>
   /** The description that the deployer has set. */
   annotation?: object
 }

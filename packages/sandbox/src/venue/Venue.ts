@@ -137,8 +137,11 @@ export const withDeployed = <Info extends InfoState>(
     index,
     isCanonical: false
   }))
-  const deployed = [...spotTokens.values()].map(({ feeShare, token }) =>
-    Object.assign({}, token, { deployerTradingFeeShare: Assets.printDecimal(feeShare, Assets.shareDecimals) })
+  const deployed = [...spotTokens.values()].map(({ evmContract = null, feeShare, token }) =>
+    Object.assign({}, token, {
+      evmContract,
+      deployerTradingFeeShare: Assets.printDecimal(feeShare, Assets.shareDecimals)
+    })
   )
   return {
     ...info,

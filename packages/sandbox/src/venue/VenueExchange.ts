@@ -6,7 +6,7 @@ import { type ActionType, legCount, MultiSig, type SentAction, SignedEnvelope } 
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Operation from "@trigate/domain/operations/Operation"
-import { type ActionOf, actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
+import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -104,18 +104,6 @@ const WireTokenDelegate = actionSchemas.tokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** Makes the entry of an action that only accounts with a right can send that no account of the sandbox has. */
-const decline = <Type extends ActionType>(
-  type: Type,
-  refusal: (context: ActionContext, action: ActionOf<Type>) => string
-) => play(type, (context, action) => refuse(refusal(context, action)))
-
-/** The actions of deployers that the venue refuses for every account of the sandbox. */
-const declined = [
-  decline("finalizeEvmContract", () => Words.noEvmContract),
-  decline("hip3LiquidatorTransfer", Reserves.liquidatorRefusal)
-] as const
-
 const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("order", (context, action) => ofLegs("order", Orders.placeAll(context, action))),
   play("cancel", (context, action) => ofLegs("cancel", Orders.cancelAll(context, action))),
@@ -175,15 +163,13 @@ const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
   play("gossipPriorityBid", Reserves.bid),
   play("perpDeploy", PerpDeployers.deploy),
   play("spotDeploy", SpotDeployers.deploy),
+  play("finalizeEvmContract", SpotDeployers.finalize),
   play("authorizeAqav2Role", SpotDeployers.authorize),
+  play("hip3LiquidatorTransfer", PerpDeployers.transferLiquidator),
   play("userOutcome", OutcomeActions.userOutcome),
   play("activateOutcomeDeployer", OutcomeActions.activate),
-  play("outcomeDeploy", OutcomeActions.deploy),
-  ...declined
+  play("outcomeDeploy", OutcomeActions.deploy)
 ])
-
-/** The types of actions that are decoded, and refused for every account. */
-export const declinedTypes: ReadonlySet<string> = new Set(declined.map(([type]) => type))
 
 /** The types of actions that this module executes. */
 export const decodedTypes: ReadonlySet<string> = new Set(readers.keys())
