@@ -139,8 +139,10 @@ export const Endowment = Schema.Struct({
   user: Address,
   usd: Schema.optionalKey(Amount).annotateKey({ description: "USDC for perpetuals" }),
   spot: Schema.optionalKey(
-    Schema.Array(Schema.Struct({ token: Schema.Natural, amount: Amount })).check(Schema.isMaxLength(100))
-  ).annotateKey({ description: "Balances of spot tokens, by the index of the token" }),
+    Schema.Array(Schema.Struct({ token: Schema.Union([Schema.Natural, Coin]), amount: Amount })).check(
+      Schema.isMaxLength(100)
+    )
+  ).annotateKey({ description: "Deposits of spot tokens, each selected by its name (HYPE) or index (150)" }),
   positions: Schema.optionalKey(
     Schema.Array(Schema.Struct({ coin: Coin, size: Amount, entryPx: Schema.optionalKey(Amount) })).check(
       Schema.isMaxLength(100)
@@ -156,7 +158,11 @@ export const Endowment = Schema.Struct({
   })
 }).annotate({
   identifier: "Endowment",
-  examples: [{ user: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", usd: "10000" }]
+  examples: [{
+    user: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+    usd: "10000",
+    spot: [{ token: "HYPE", amount: "2000" }]
+  }]
 })
 export type Endowment = typeof Endowment.Type
 

@@ -53,6 +53,9 @@ describe("the control of a served sandbox", () => {
         assert.isString(JsonParts.at(yield* levels, 1, 19, "px"))
         yield* Sandbox.endow({ user, usd: "250.5" })
         assert.strictEqual(yield* worthOf, "250.5")
+        yield* Sandbox.endow({ user, spot: [{ token: "HYPE", amount: "2" }, { token: 150, amount: "0.5" }] })
+        const spotState = yield* info({ type: "spotClearinghouseState", user })
+        assert.deepStrictEqual(JsonParts.at(spotState, "balances", 0, "total"), "2.5")
         yield* Sandbox.endow({ user, requestLimit: 3 })
         assert.strictEqual(JsonParts.at(yield* info({ type: "userRateLimit", user }), "nRequestsCap"), 3)
         const { snapshots: [id = ""] } = yield* Sandbox.snapshot()
@@ -119,6 +122,10 @@ describe("the control of a served sandbox", () => {
       assert.deepStrictEqual(yield* given({ spot: [{ token: 99_999, amount: "1" }] }), [
         400,
         "spot.0.token: The sandbox lists no token 99999"
+      ])
+      assert.deepStrictEqual(yield* given({ spot: [{ token: "NOSUCH", amount: "1" }] }), [
+        400,
+        "spot.0.token: The sandbox lists no token NOSUCH"
       ])
       assert.deepStrictEqual(yield* given({ positions: [{ coin: "NOSUCH", size: "1" }] }), [
         400,

@@ -531,16 +531,15 @@ export const make = (
         user,
         (venue) => Result.map(parseAmount(amount, usdDecimals), (usd) => Transfers.depositUsd(venue, user, usd))
       ),
-    /** Deposits an amount of a spot token, which is selected by its index. */
-    depositSpot: (user: Address, token: number, amount: string) =>
+    /** Deposits an amount of a spot token, which is selected by its index or its name. */
+    depositSpot: (user: Address, token: number | string, amount: string) =>
       change(user, (venue) => {
-        const known = venue.listing.tokens.get(token)
-        return known === undefined || token >= firstSide
-          ? Advance.invalid("token", `The sandbox lists no token ${token}`)
-          : Result.map(
-            parseAmount(amount, known.weiDecimals),
-            (wei) => Transfers.depositSpot(venue, user, token, wei)
-          )
+        const found = [...venue.listing.tokens].find(([index, { name }]) => index === token || name === token)
+        if (found === undefined || found[0] >= firstSide) {
+          return Advance.invalid("token", `The sandbox lists no token ${token}`)
+        }
+        const [index, { weiDecimals }] = found
+        return Result.map(parseAmount(amount, weiDecimals), (wei) => Transfers.depositSpot(venue, user, index, wei))
       }),
     /**
      * Sets the volume in dollars that an account traded before. It counts only toward the volumes that actions such as
