@@ -1,13 +1,13 @@
 /** The stores that the simulated replicas share: those of a Redis, and optionally a Postgres for the action log. */
 import type { Stores } from "@trigate/simulation/Gateway"
 import * as Gateway from "@trigate/simulation/Gateway"
+import type { StoreServer } from "@trigate/simulation/StoreServer"
 import * as EventLogs from "@trigate/simulation/unstable/stores/EventLogs"
 import * as PostgresActionLog from "@trigate/simulation/unstable/stores/PostgresActionLog"
 import * as RedisActionLog from "@trigate/simulation/unstable/stores/RedisActionLog"
 import * as RedisCache from "@trigate/simulation/unstable/stores/RedisCache"
 import * as RedisRateLimits from "@trigate/simulation/unstable/stores/RedisRateLimits"
 import * as StreamUse from "@trigate/simulation/unstable/stores/StreamUse"
-import type { StoreServer } from "@trigate/simulation/StoreServer"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 
 /** Makes the stores, and what a replica uses of them. With `postgres`, the action log is in Postgres. */
