@@ -5,7 +5,9 @@
  * and whoever sends the identical bytes again learns that the first ones landed.
  */
 import { assert, describe, it } from "@effect/vitest"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { isError, JsonRpcProvider, keccak256, Wallet } from "ethers"
@@ -13,10 +15,41 @@ import { BaseError, createPublicClient, createWalletClient, http } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import { Web3 } from "web3"
-import { canRun } from "../node/anvil.ts"
+import { anvil, canRun } from "../node/anvil.ts"
 import { poor, rich } from "./gatewayOnNode.ts"
-import { gatewayLosingAnswer } from "./losingNode.ts"
 import { rejection } from "./rejection.ts"
+
+/** Hands requests on to a node; of the first transaction the node's answer gets lost. */
+const losing = (url: string): Reaction => {
+  let lost = 0
+  return (socket, { body }) => {
+    const isTransaction = body.includes("eth_sendRawTransaction")
+    if (isTransaction) lost += 1
+    const isLost = isTransaction && lost === 1
+    void fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+      .then((answer) => answer.text())
+      .then((text) => {
+        if (isLost) return socket.resetAndDestroy()
+        return socket.write(
+          `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+        )
+      })
+  }
+}
+
+/** A gateway over a node that takes the first transaction, and whose answer to it gets lost; what the node was sent. */
+const gatewayLosingAnswer = Effect.gen(function*() {
+  const node = yield* anvil
+  const behind = yield* faultyUpstream(losing(node.url))
+  behind.reactToProbe = behind.react
+  const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: behind.url })
+  /** The params of the transactions that the node was sent. */
+  const transactions = () =>
+    behind.requests.flatMap(({ body }) =>
+      body.includes("eth_sendRawTransaction") ? [JsonParts.value(body, "params", 0)] : []
+    )
+  return { url: `${url}/l2`, transactions }
+})
 
 const payment = { to: poor.address, value: 1n }
 

@@ -17,8 +17,7 @@ import { broken } from "./confusion.ts"
 import { rareSignings } from "./rareSignings.ts"
 import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
-import { signedAnew } from "./signedAnew.ts"
-import { pairs, single } from "./signingMistakes.ts"
+import { bodyOf, pairs, rightRecipe, single } from "./signingMistakes.ts"
 
 const expected = keys.trader.address
 
@@ -33,6 +32,26 @@ const both = Effect.fnUntraced(function*(body: unknown) {
   const seen = yield* Effect.result(Inspector.make(mainnet, {}, engine).inspect(bytes(), expected))
   return { admitted: Result.isSuccess(admitted), seen: Result.getOrUndefined(seen) }
 }, Effect.provide(Secp256k1.layer))
+
+const Unsigned = Schema.Struct({
+  action: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)]),
+  nonce: Schema.Int,
+  vaultAddress: Schema.optional(Schema.NullOr(Schema.String)),
+  expiresAfter: Schema.optional(Schema.NullOr(Schema.Int))
+})
+
+const decode = Schema.decodeUnknownSync(Unsigned)
+
+/** Returns a corrected body that the trader signed with code that the inspector does not use. */
+const signedAnew = (body: unknown): Promise<unknown> => {
+  const { action, expiresAfter, nonce, vaultAddress } = decode(body)
+  const sound = soundOf({ action, nonce })
+  return bodyOf({
+    ...rightRecipe(sound),
+    ...(vaultAddress == null ? {} : { vaultAddress }),
+    ...(expiresAfter == null ? {} : { expiresAfter })
+  }, sound)
+}
 
 /** A mistake whose correction keeps the signature, in every sample. */
 const signatureStays = "another nonce sent than signed"

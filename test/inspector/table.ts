@@ -3,9 +3,11 @@
  * `docs/inspector.md`. Run it with `npm run inspect:table`.
  */
 import { kinds } from "@trigate/signing/unstable/inspection/SigningMistake"
+import type { Kind } from "@trigate/signing/unstable/inspection/SigningMistake"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as markdown from "../../scripts/docs/markdown.ts"
 import {
   anyFormLine,
   bodiesOf,
@@ -21,8 +23,21 @@ import {
   table
 } from "./confusion.ts"
 import type { Row } from "./confusion.ts"
-import { kindTable } from "./kindTable.ts"
 import { pairs, pairsOfAnyForm } from "./signingMistakes.ts"
+
+const recognised: { readonly [By in Kind["by"]]: string } = {
+  body: "body",
+  search: "search",
+  signature: "signature",
+  signers: "signer"
+}
+
+/** One row for each kind. */
+const kindTable = (kinds: { readonly [name: string]: Kind }): string =>
+  markdown.table(
+    ["Name", "What a program did", "Found"],
+    Object.entries(kinds).map(([name, { by, made }]) => [`\`${name}\``, made, recognised[by]])
+  )
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 

@@ -190,7 +190,7 @@ describe("a followed venue that lies", () => {
       const own = yield* make({ seed: "own", feed: yield* feed })
       yield* TestClock.adjust("3 seconds")
       const sides = [-1, 1].map((sign) =>
-        Array.from({ length: 5000 }, (_, index) => ({
+        Array.from({ length: 500 }, (_, index) => ({
           px: `${70_000 + sign * (index + 1)}.0`,
           sz: index === 0 ? "-1.0" : "1.0",
           n: 1

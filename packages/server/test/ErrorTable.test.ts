@@ -18,7 +18,7 @@ import * as Stream from "effect/Stream"
 import { gzipSync } from "node:zlib"
 import { bigBlocks, bodyOf, delegate, validator } from "./bodies.ts"
 import type { Row } from "./errorRow.ts"
-import { check } from "./errorRow.ts"
+import { check, dead } from "./errorRow.ts"
 import { deadline } from "./faults/time.ts"
 
 const DAY = 86_400_000
@@ -31,7 +31,6 @@ const slot = `0x${"0".repeat(64)}` as const
 const html = () => ({ type: "text/html", body: "<html></html>" })
 const silence = () => "silence" as const
 const hangUp = () => "hang-up" as const
-const dead = "http://127.0.0.1:1"
 
 const bigBlocksOf = (nonce: number): SignedAction => ({
   action: { type: "evmUserModify", usingBigBlocks: true },

@@ -304,7 +304,7 @@ describe("metrics", () => {
         (odd) => get(`${live.url}/api/v2/getTokenData?address=${odd}`),
         (odd, index) => send(`${live.url}/info/${odd}`, { method: methods[index % methods.length] ?? "GET" })
       ]
-      const asked = isExhaustive ? 500 : 250
+      const asked = isExhaustive ? 500 : 170
       const askAll = (from: number, to: number) =>
         Effect.forEach(
           Array.from({ length: to - from }, (_, index) => from + index),

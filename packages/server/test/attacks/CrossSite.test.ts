@@ -4,8 +4,8 @@ import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import { liveGateway } from "../liveGateway.ts"
 import { exchange, headOf } from "../rawHttp.ts"
+import { sharedGateways } from "../sharedGateway.ts"
 
 type Headers = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -61,8 +61,10 @@ const spending = (now: number) =>
     ["/caller-key", sending, rpcError]
   ] as const
 
+const shared = sharedGateways()
+
 const started = (origins: string) =>
-  liveGateway({
+  shared({
     api: () => ({ status: 200, body: `{"status":"ok","response":{"type":"default"}}` }),
     node: rpcReply(`"0x3e7"`),
     layer2: rpcReply(`"0x3e7"`),

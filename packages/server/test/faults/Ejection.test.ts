@@ -281,7 +281,7 @@ describe("what callers ask", () => {
   it.effect("ejects nobody: clients whose logs are longer than 16 MiB", () =>
     Effect.gen(function*() {
       // five failures in a row are suspicious
-      const clients = isExhaustive ? 8 : 6
+      const clients = isExhaustive ? 8 : 5
       const times = isExhaustive ? 2 : 1
       const long = Buffer.alloc(17 * 1024 * 1024, 0x20)
       const only = yield* faultyUpstream((socket, asked) =>

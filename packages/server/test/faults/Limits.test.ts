@@ -10,10 +10,27 @@ import * as Effect from "effect/Effect"
 import * as Zlib from "node:zlib"
 import { bigBlocks, bodyOf } from "../bodies.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { growthOf } from "./memory.ts"
 import { assertFailure, assertGood, reads } from "./routes.ts"
 
 const MiB = 1024 * 1024
+/** What an effect gave, and by how many MiB the resident set grew beyond its start while it ran. */
+const growthOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    globalThis.gc?.()
+    const start = process.memoryUsage.rss()
+    let most = start
+    const timer = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss())
+    }, 5)
+    return effect.pipe(
+      Effect.map((value) => ({
+        value,
+        mebibytes: (Math.max(most, process.memoryUsage.rss()) - start) / MiB
+      })),
+      Effect.ensuring(Effect.sync(() => clearInterval(timer)))
+    )
+  })
+
 /** What an answer may have after decompression. */
 const limit = 16
 const piece = Buffer.alloc(MiB, " ")
