@@ -328,7 +328,7 @@ const makeCalls = Effect.gen(function*() {
     ],
     finalizeEvmContract: [
       [{ token: 0, input: { create: { nonce: 0 } } }, "Error deploying spot: Pending EVM contract missing"],
-      [{ token, input: "firstStorageSlot" }, "Error deploying spot: the sandbox does not support firstStorageSlot"],
+      [{ token, input: "firstStorageSlot" }, "Error deploying spot: invalid EVM contract"],
       [{ token, input: { create: { nonce: 7 } } }]
     ],
     authorizeAqav2Role: [[{ token: 0, role: "technical" }, "Insufficient stake"]],

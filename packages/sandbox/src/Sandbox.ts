@@ -154,19 +154,22 @@ const evm = Effect.gen(function*() {
     trading.deliver()
     return at
   }
-  /** Credits HYPE that accounts sent to the EVM. */
+  const chainAt = (known: VenueEvm.EvmState, now: number) =>
+    VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now, trading: advance })
+  const runSystemCalls = EvmNode.runSystemCalls(withMachine, evm.state, chainAt)
+  /** Credits HYPE and tokens that accounts sent to the EVM. */
   const creditBridged = Effect.suspend(() => {
-    const { state } = advance()
-    const { bridged } = state
+    const venue = advance()
+    const { bridged } = venue.state
     if (bridged.length === 0) return Effect.void
-    state.bridged = []
-    return Ref.update(evm.state, (known) => VenueEvm.credit(known, bridged))
+    venue.state.bridged = []
+    return Ref.update(evm.state, (known) => VenueEvm.credit(venue, known, bridged)).pipe(
+      Effect.andThen(runSystemCalls(VenueEvm.creditCalls(venue, bridged))),
+      // an interrupted caller must not lose the tokens of others
+      Effect.uninterruptible
+    )
   })
-  const submit = EvmNode.submit(
-    withMachine,
-    evm.state,
-    (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now, trading: advance })
-  )
+  const submit = EvmNode.submit(withMachine, evm.state, chainAt)
   const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {
       yield* creditBridged

@@ -6,6 +6,7 @@ import type { SpotMeta, SpotToken } from "@trigate/domain/info/Market"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import type { Network } from "@trigate/signing/VenueProfile"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -13,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import { concat, keccak256, pad, toHex } from "viem/utils"
 import * as CoreWriter from "./evm/CoreWriter.ts"
 import * as EvmChain from "./evm/EvmChain.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
@@ -25,7 +27,7 @@ import { type CandleMarket, hype, makeMarkets, spotUsdDecimals, usdc, usdDecimal
 import type { MarketFeed, Pending } from "./venue/MarketFeed.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
 import { ensureAccount } from "./venue/TradingState.ts"
-import { depositSpot, endowUsd } from "./venue/Transfers.ts"
+import { depositSpot, endowUsd, hypeBridge, systemAddress } from "./venue/Transfers.ts"
 import * as Venue_ from "./venue/Venue.ts"
 import type { Venue, VenueLimits } from "./venue/Venue.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
@@ -128,36 +130,54 @@ interface Erc20 {
   readonly name: string
   readonly symbol: string
   readonly decimals: number
+  /** The initial owner of all tokens, and their amount. */
+  readonly system?: { readonly address: Address; readonly balance: bigint }
 }
+
+/** The largest supply of a spot token, in wei of the venue. */
+const mostSupply = 2n ** 63n - 1n
 
 const listTokens = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
   { address: contracts.wrapped, name: "Wrapped HYPE", symbol: "WHYPE", decimals: 18 },
-  ...known.flatMap(({ evmContract, fullName, name, weiDecimals }) =>
+  ...known.flatMap(({ evmContract, fullName, index, name, weiDecimals }) =>
     evmContract === null || evmContract === undefined ? [] : [{
       address: lowerCase(evmContract.address),
       name: fullName ?? name,
       symbol: name,
-      decimals: weiDecimals + evmContract.evm_extra_wei_decimals
+      decimals: weiDecimals + evmContract.evm_extra_wei_decimals,
+      system: {
+        address: systemAddress(index),
+        balance: VenueEvm.toEvmWei(mostSupply, evmContract.evm_extra_wei_decimals)
+      }
     }]
   )
 ]
 
+const toWord = (value: bigint): Hash => pad(toHex(value))
+
 const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
   textWord(name),
   textWord(symbol),
-  `0x${decimals.toString(16).padStart(64, "0")}`
+  toWord(BigInt(decimals))
 ]
+
+/** Returns the storage slot with the balance of an account in a token contract. */
+const balanceSlot = (address: Address): bigint => BigInt(keccak256(concat([pad(address), pad("0x3")])))
 
 /**
  * Returns the initial storage words of a token contract: first the metadata, then pseudo-random words that the
- * contract's code never reads.
+ * contract's code never reads. The token's system address has all tokens.
  */
 const unwritten = (seed: Random.Seed, erc20s: ReadonlyArray<Erc20>): EvmChain.World["unwritten"] => {
-  const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
+  const known = new Map(erc20s.map((erc20) => [erc20.address, erc20]))
   return (address, slot) => {
-    const known = words.get(address)
-    if (known === undefined || slot >= usedSlots) return EvmChain.zeroWord
-    return known[Number(slot)] ?? Random.hex(seed, `evm/${EvmChain.wordKey(address, slot)}`, 64)
+    const erc20 = known.get(address)
+    if (erc20 === undefined) return EvmChain.zeroWord
+    if (slot >= usedSlots) {
+      const { system } = erc20
+      return system !== undefined && slot === balanceSlot(system.address) ? toWord(system.balance) : EvmChain.zeroWord
+    }
+    return tokenWords(erc20)[Number(slot)] ?? Random.hex(seed, `evm/${EvmChain.wordKey(address, slot)}`, 64)
   }
 }
 
@@ -174,7 +194,7 @@ export const evm = (seed: Random.Seed, spotMeta: SpotMeta, startedAt: number): V
       [contracts.coreWriter, { nonce: 1n, code: CoreWriter.code }],
       ...erc20s.map(({ address }) => [address, code] as const),
       // the contract that is linked to HYPE itself
-      [CoreWriter.bridge, { nonce: 1n, code: CoreWriter.bridgeCode }]
+      [hypeBridge, { nonce: 1n, code: CoreWriter.bridgeCode }]
     ],
     unwritten(seed, erc20s)
   )
@@ -408,6 +428,9 @@ const make = Effect.fnUntraced(
     venue.path = feed === undefined ? TradingControls.faster(venue.path, beginsAt, speed) : feed.path(venue.path)
     const failing = TradingControls.makeFaults(seed, faults)
     venue.rejectsOrder = () => failing.happens("rejectedLegs")
+    const chain = yield* Ref.make(evm(seed, spotMeta, startedAt))
+    venue.readStorage = (address, slot) =>
+      EvmChain.readWord(Arr.lastNonEmpty(Ref.getUnsafe(chain).worlds).world, address, slot)
     const trading = TradingControls.make(venue, { stoppedAt, identity, info })
     const playPrices = Effect.forEach(prices, ([coin, points]) => trading.playPrices(coin, points, speed), {
       discard: true
@@ -434,7 +457,7 @@ const make = Effect.fnUntraced(
           venue: genesisVenue,
           info: listed
         })).pipe(Effect.andThen(playPrices)),
-      evm: VenueEvm.controls(yield* Ref.make(evm(seed, spotMeta, startedAt))),
+      evm: VenueEvm.controls(chain),
       tokens: { ...TokenServer.controls(tokens), answer: yield* TokenServer.make(seed, tokens) },
       layer2: Layer2Chain.controls(seed, yield* Ref.make(layer2(seed, startedAt)))
     })

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
-import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { SandboxState, wrappedToken } from "@trigate/sandbox/SandboxState"
 import { readEffects } from "@trigate/sandbox/unstable/evm/CoreWriter"
 import { evmBlock } from "@trigate/sandbox/unstable/evm/EvmChain"
 import * as VenueEvm from "@trigate/sandbox/unstable/evm/VenueEvm"
@@ -19,17 +19,23 @@ import {
   decodeAbiParameters,
   encodeAbiParameters,
   encodeFunctionData,
+  erc20Abi,
   getAddress,
+  getContractAddress,
   type Hex,
+  keccak256,
   pad,
   parseAbi,
   parseAbiParameters,
   parseEther,
   parseGwei,
+  parseUnits,
+  size,
   toHex,
   zeroAddress
 } from "viem"
 import { call, clients, refusal, test, trader } from "./evmClients.ts"
+import { check } from "./randomTrading.ts"
 import { act, askAt, listOf, venueNow } from "./trader.ts"
 import { start } from "./venue.ts"
 
@@ -596,5 +602,202 @@ describe("a transaction of more gas than a small block has", () => {
         yield* refusal(() => evm.sendRawTransaction({ serializedTransaction: tooMuch })),
         "exceeds block gas limit"
       )
+    })))
+})
+
+describe("a token with a contract", () => {
+  const user = keys.trader.address
+  const systemAddress = (token: number): Hex => `0x20${token.toString(16).padStart(38, "0")}`
+  const hex = (bytes: number): Hex => toHex(bytes, { size: 2 })
+  const balanceSlot = (owner: Hex) => keccak256(concat([pad(owner), pad("0x3")]))
+
+  /** Creates a contract with the code of the wrapped token and a balance. */
+  const creation = (owner: Hex, balance: bigint): Hex => {
+    const stored = concat(["0x7f", toHex(balance, { size: 32 }), "0x7f", balanceSlot(owner), "0x55"])
+    const length = hex(size(wrappedToken))
+    return concat([stored, "0x61", length, "0x61", hex(size(stored) + 13), "0x5f3961", length, "0x5ff3", wrappedToken])
+  }
+
+  /** Creates a contract that creates another one, and then calls CoreWriter. */
+  const factory = (created: Hex, data: Hex): Hex => {
+    const [length, called] = [hex(size(created)), hex(size(data))]
+    return concat([
+      ...["0x61", length, "0x61", hex(55), "0x5f3961", length, "0x5f5ff05061", called, "0x61"] as const,
+      ...[hex(55 + size(created)), "0x5f395f5f61", called, "0x5f5f73", coreWriter, "0x5af15000", created, data] as const
+    ])
+  }
+
+  const core = (owner: Hex, token: number) =>
+    Effect.map(
+      askAt({ type: "spotClearinghouseState", user: owner }, "balances"),
+      (rows) => JsonParts.at(listOf(rows).find((row) => JsonParts.at(row, "token") === token), "total")
+    )
+
+  const erc20 = Effect.fnUntraced(function*(address: Hex) {
+    const { evm } = yield* clients
+    let nonce = yield* call(() => evm.getTransactionCount({ address: user }))
+    return {
+      balance: (owner: Hex) =>
+        call(() => evm.readContract({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
+      transfer: Effect.fnUntraced(function*(to: Hex, value: bigint) {
+        const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, value] })
+        const serializedTransaction = yield* sign(address, data, 200_000n, { nonce: nonce++ })
+        yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      }),
+      deposit: Effect.fnUntraced(function*(value: bigint) {
+        const serializedTransaction = yield* sign(address, "0xd0e30db0", 200_000n, { nonce: nonce++, value })
+        yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      })
+    }
+  })
+
+  const send = (token: string, destination: Hex, amount: string) =>
+    act(user, "spotSend", { ...signed, time: 1, destination, token, amount })
+
+  it.effect("that its deployer requests is linked by the contract that created it, and moves in both directions", () =>
+    test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const { evm } = yield* clients
+      const { fails, read, readOne } = yield* precompiles
+      const deploy = (members: object) => act(user, "spotDeploy", members)
+      yield* trading.depositSpot(user, 150, "3000")
+      const spec = { name: "NEW", szDecimals: 2, weiDecimals: 8 }
+      const token = Number(yield* deploy({ registerToken2: { spec, maxGas: 300_000_000_000, fullName: "New token" } }))
+      const system = systemAddress(token)
+      yield* deploy({ userGenesis: { token, userAndWei: [[user, "100000000000"]], existingTokenAndWei: [] } })
+      yield* deploy({ genesis: { token, maxSupply: "100000000000", noHyperliquidity: true } })
+      yield* deploy({ setDeployerTradingFeeShare: { token, share: "40%" } })
+      const spot = Number(yield* deploy({ registerSpot: { tokens: [token, 0] } }))
+      yield* deploy({ registerHyperliquidity: { spot, startPx: "0.5", orderSz: "0", nOrders: 0, nSeededLevels: 0 } })
+
+      // before the link the system address is like any other account
+      const name = String(JsonParts.at(listOf(yield* askAt({ type: "spotMeta" }, "tokens")).at(-1), "tokenId"))
+      yield* send(name, system, "10")
+      assert.deepStrictEqual((yield* venueNow).state.bridged, [])
+      const maker = getContractAddress({ from: user, nonce: 0n })
+      const address = getContractAddress({ from: maker, nonce: 1n })
+      yield* send(name, maker, "1")
+      yield* deploy({ requestEvmContract: { token, address, evmExtraWeiDecimals: 10 } })
+      const supply = parseEther("500")
+      const finalize = raw(8, "uint64, uint8, uint64", BigInt(token), 1, 1n)
+      const create = yield* sign(null, factory(creation(system, supply), finalize), 3_000_000n)
+      yield* call(() => evm.sendRawTransaction({ serializedTransaction: create }))
+      const described = "string name, uint64[] spots, uint64 feeShare, address deployer, address evmContract, " +
+        "uint8 szDecimals, uint8 weiDecimals, int8 evmExtraWeiDecimals"
+      const terms = {
+        name: "NEW",
+        spots: [BigInt(spot)],
+        feeShare: 40_000n,
+        deployer: getAddress(user),
+        evmContract: zeroAddress,
+        szDecimals: 2,
+        weiDecimals: 8,
+        evmExtraWeiDecimals: 0
+      }
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* readOne("0c", "uint32", [token], described), terms)
+      yield* TestClock.adjust("1 second")
+      const linked = { ...terms, evmContract: address, evmExtraWeiDecimals: 10 }
+      assert.deepStrictEqual(yield* readOne("0c", "uint32", [token], described), linked)
+      assert.deepStrictEqual(JsonParts.at(listOf(yield* askAt({ type: "spotMeta" }, "tokens")).at(-1), "evmContract"), {
+        address: address.toLowerCase(),
+        evm_extra_wei_decimals: 10
+      })
+
+      const { balance, transfer } = yield* erc20(address)
+      const both = Effect.gen(function*() {
+        return [yield* core(user, token), yield* core(system, token), yield* balance(user), yield* balance(system)]
+      })
+      assert.deepStrictEqual(yield* both, ["989.0", "10.0", 0n, supply])
+      // the credit is in the newest block and in the pending one
+      yield* transfer(maker, 0n)
+      assert.isUndefined(yield* send(name, system, "40.5"))
+      const first = ["948.5", "50.5", parseEther("40.5"), parseEther("459.5")]
+      assert.deepStrictEqual(yield* both, first)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* both, first)
+      // the contract reverts if the system address has less there, and the amount remains at this address
+      assert.isUndefined(yield* send(name, system, "459.50000001"))
+      assert.deepStrictEqual(yield* both, ["488.99999999", "510.00000001", parseEther("40.5"), parseEther("459.5")])
+      const asset = { sourceDex: "spot", destinationDex: "spot", token: name, fromSubAccount: "" }
+      yield* act(user, "sendAsset", { ...signed, ...asset, nonce: 1, destination: system, amount: "1" })
+      assert.deepStrictEqual(yield* both, ["487.99999999", "511.00000001", parseEther("41.5"), parseEther("458.5")])
+      // a part of a wei is burned
+      yield* transfer(system, parseEther("15") + 9_999_999_999n)
+      yield* TestClock.adjust("2 seconds")
+      const [before] = yield* both
+      assert.strictEqual(before, "487.99999999")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* both, [
+        "502.99999999",
+        "496.00000001",
+        parseEther("26.5") - 9_999_999_999n,
+        parseEther("473.5") + 9_999_999_999n
+      ])
+      // a transfer to another token's system address moves neither token on the venue
+      yield* trading.depositSpot(user, 1, "2")
+      yield* send("PURR", systemAddress(1), "2")
+      yield* transfer(systemAddress(1), parseEther("1"))
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(
+        [yield* core(user, token), yield* core(user, 1), yield* core(systemAddress(1), 1)],
+        ["502.99999999", undefined, "2.0"]
+      )
+
+      const supplies =
+        "uint64 max, uint64 total, uint64 circulating, uint64 futureEmissions, (address user, uint64 balance)[] others"
+      assert.deepStrictEqual(yield* readOne("0d", "uint32", [token], supplies), {
+        max: 100_000_000_000n,
+        total: 100_000_000_000n,
+        circulating: 100_000_000_000n,
+        futureEmissions: 0n,
+        others: []
+      })
+      const uints = "uint64, uint64, uint64"
+      assert.deepStrictEqual(yield* read("01", "address, uint64", [user, BigInt(token)], uints), [
+        50_299_999_999n,
+        0n,
+        0n
+      ])
+      assert.deepStrictEqual(yield* read("01", "address, uint64", [system, BigInt(token)], uints), [
+        49_600_000_001n,
+        0n,
+        0n
+      ])
+      // prices have 8 decimals without those of sizes
+      assert.deepStrictEqual(yield* read("08", "uint32", [spot], "uint64"), [500_000n])
+      assert.deepStrictEqual(yield* readOne("0b", "uint32", [spot], "string name, uint64[2] tokens"), {
+        name: `@${spot}`,
+        tokens: [BigInt(token), 0n]
+      })
+      assert.isTrue(yield* fails("0c", "uint32", token + 1))
+      check((yield* venueNow).state)
+    })))
+
+  it.effect("that the sandbox lists belongs to its system address, which credits only the amount that was sent to it", () =>
+    test(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const { tokens } = yield* Effect.map(venueNow, ({ listing }) => listing)
+      // a token with a decimal less in its contract
+      const [zaka, purr] = [tokens.get(5) ?? assert.fail(), tokens.get(1) ?? assert.fail()]
+      assert.deepStrictEqual([zaka.weiDecimals, zaka.evmContract?.evm_extra_wei_decimals], [7, -1])
+      const { balance, transfer } = yield* erc20(zaka.evmContract?.address ?? assert.fail())
+      yield* trading.depositSpot(user, 5, "10")
+      assert.strictEqual(yield* send(zaka.tokenId, systemAddress(5), "1.0000001"), "Invalid number of decimals")
+      assert.isUndefined(yield* send(zaka.tokenId, systemAddress(5), "1.000001"))
+      assert.deepStrictEqual([yield* core(user, 5), yield* balance(user)], ["8.999999", 1_000_001n])
+      yield* transfer(systemAddress(5), 400_000n)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([yield* core(user, 5), yield* balance(user)], ["9.399999", 600_001n])
+
+      const wrapped = yield* erc20(purr.evmContract?.address ?? assert.fail())
+      yield* wrapped.deposit(parseEther("3"))
+      yield* trading.depositSpot(user, 1, "2")
+      yield* send(purr.tokenId, systemAddress(1), "2")
+      yield* wrapped.transfer(systemAddress(1), parseUnits("2.00001", 18))
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([yield* core(user, 1), yield* core(systemAddress(1), 1)], [undefined, "2.0"])
+      assert.strictEqual(yield* wrapped.balance(user), parseUnits("2.99999", 18))
+      check((yield* venueNow).state)
     })))
 })

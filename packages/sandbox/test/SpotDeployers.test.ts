@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { getContractAddress } from "viem"
+import { getContractAddress, keccak256, pad, toHex } from "viem"
 import { check } from "./randomTrading.ts"
 import { act, ask, askAt, listOf, oidOf, place, venueNow } from "./trader.ts"
 import { atStart, start } from "./venue.ts"
@@ -250,6 +250,38 @@ describe("the deployer of a token", () => {
       assert.strictEqual(yield* finalize(3), "Error deploying spot: Pending EVM contract missing")
       assert.strictEqual(yield* request(10), invalid)
     })))
+
+  it.effect("links an EVM contract, which the account in its first storage slot or in that of its finalizer finalizes", () =>
+    Effect.gen(function*() {
+      const slots = [["firstStorageSlot", "0x0"], [
+        "customStorageSlot",
+        keccak256(toHex("HyperCore deployer"))
+      ]] as const
+      for (const [input, slot] of slots) {
+        yield* atStart(Effect.gen(function*() {
+          const { evm, trading } = yield* SandboxState
+          const token = yield* withToken
+          const address = getContractAddress({ from: other, nonce: 3n })
+          yield* deploy({ requestEvmContract: { token, address, evmExtraWeiDecimals: -2 } })
+          yield* trading.depositUsd(other, "5")
+          yield* trading.depositUsd(user, "5")
+          const finalize = (sender: `0x${string}`) => act(sender, "finalizeEvmContract", { token, input })
+          const invalid = "Error deploying spot: invalid EVM contract"
+          assert.strictEqual(yield* finalize(user), invalid)
+          for (const each of ["0x0", "0x1", keccak256("0x")] as const) {
+            if (each !== slot) yield* evm.putStorageWord(address, each, pad(user))
+          }
+          assert.strictEqual(yield* finalize(user), invalid)
+          yield* evm.putStorageWord(address, slot, pad(user))
+          assert.strictEqual(yield* finalize(other), invalid)
+          assert.isUndefined(yield* finalize(user), input)
+          assert.deepStrictEqual((yield* venueNow).state.spotTokens.get(token)?.evmContract, {
+            address: address.toLowerCase(),
+            evm_extra_wei_decimals: -2
+          })
+        }))
+      }
+    }))
 
   it.effect("needs no Hyperliquidity: then accounts alone make the book", () =>
     atStart(Effect.gen(function*() {

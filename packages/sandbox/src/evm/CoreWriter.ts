@@ -1,6 +1,7 @@
 /**
  * The contracts of HyperEVM through which a transaction reaches the venue: CoreWriter, whose log contains
- * an action, and the bridge of HYPE. The venue executes an action, and credits HYPE, some seconds after the block.
+ * an action, the bridge of HYPE, and the contracts of spot tokens. The venue executes an action, and credits HYPE and
+ * tokens, some seconds after the block.
  */
 import type { SentAction } from "@trigate/domain/actions/Action"
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
@@ -9,11 +10,13 @@ import type { SpotToken } from "@trigate/domain/info/Market"
 import { printDecimal } from "../venue/Assets.ts"
 import { firstSide } from "../venue/Outcomes.ts"
 import type { Scheduled } from "../venue/TradingState.ts"
+import { hypeBridge, systemAddress } from "../venue/Transfers.ts"
 import type { Venue } from "../venue/Venue.ts"
-import type { Transaction } from "./EvmChain.ts"
+import type { Transaction, TransactionLog } from "./EvmChain.ts"
 import { outcomeDecimals } from "./ReadPrecompiles.ts"
 
 const rawAction: Hash = "0x8c7f585fb295f7eb1e6aeb8fba61b23a4fe60beda405f0045073b185c74412e3"
+const transferred: Hash = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 const received: Hash = "0x88a5966d370b9919b20f3e2c13ff65706f196a4e32cc2c12bf57088f88525874"
 
 /** The code of CoreWriter: `sendRawAction(bytes)` emits `RawAction(address indexed user, bytes data)`. */
@@ -21,9 +24,6 @@ export const code: Data = `0x5f3560e01c6317938e13146011575f5ffd5b600436038060045
 
 /** The code of the bridge of HYPE: a transfer emits `Received(address indexed user, uint256 amount)`. */
 export const bridgeCode: Data = `0x345f52337f${received.slice(2)}60205fa200`
-
-/** The address to which HYPE is sent to move it between the EVM and the venue. */
-export const bridge = "0x2222222222222222222222222222222222222222"
 
 /** Milliseconds from a block to the execution of its actions by the venue. */
 const delay = 2_000
@@ -76,6 +76,16 @@ const plainAmount = ({ index, weiDecimals }: SpotToken, wei: bigint): string =>
   plain(wei, index < firstSide ? weiDecimals : outcomeDecimals)
 
 const signed = { signatureChainId: "0x3e7", hyperliquidChain: "Mainnet" } as const
+
+/** Returns the action that sends an amount of a token, in wei. */
+const spotSend = (token: SpotToken, wei: bigint, destination: Address, time: number): SentAction => ({
+  type: "spotSend",
+  ...signed,
+  destination,
+  token: `${token.name}:${token.tokenId}`,
+  amount: plainAmount(token, wei),
+  time
+})
 
 /** The modes of `userSetAbstraction` by their number. */
 const abstractions = ["", "disabled", "unifiedAccount", "portfolioMargin"]
@@ -140,14 +150,7 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
   [5, (words, _, nonce) => ({ type: "cWithdraw", ...signed, wei: Number(words.number(0)), nonce })],
   [6, (words, { listing }, time) => {
     const token = listing.tokens.get(Number(words.number(1)))
-    return token === undefined ? undefined : {
-      type: "spotSend",
-      ...signed,
-      destination: words.address(0),
-      token: `${token.name}:${token.tokenId}`,
-      amount: plainAmount(token, words.number(2)),
-      time
-    }
+    return token === undefined ? undefined : spotSend(token, words.number(2), words.address(0), time)
   }],
   [7, (words, _, nonce) => ({
     type: "usdClassTransfer",
@@ -217,6 +220,26 @@ const actions = new Map<number, (words: Words, venue: Venue, time: number) => Se
 ])
 
 /**
+ * Reads a transfer in a contract to the system address of its token, which then sends as much on the venue. The venue
+ * refuses that if this address has less. A part of a wei is burned.
+ */
+const readTransfer = (
+  { listing }: Venue,
+  { address, data, topics: [, from = "0x", to = "0x"] }: TransactionLog,
+  time: number
+): { readonly user: Address; readonly action: SentAction } | undefined => {
+  const user = lowerCase(`0x${to.slice(-40)}`)
+  const token = listing.tokens.get(Number(`0x0${user.slice(4)}`))
+  const { address: contract, evm_extra_wei_decimals: extra = 0 } = token?.evmContract ?? {}
+  if (token === undefined || contract?.toLowerCase() !== address || systemAddress(token.index) !== user) {
+    return undefined
+  }
+  const value = BigInt(`0x0${data.slice(2, 66)}`)
+  const wei = extra < 0 ? value * 10n ** BigInt(-extra) : value / 10n ** BigInt(extra)
+  return wei === 0n ? undefined : { user, action: spotSend(token, wei, lowerCase(`0x${from.slice(-40)}`), time) }
+}
+
+/**
  * Returns the actions and deposits that a transaction sends to the venue, with the time at which the venue executes them.
  * `minedAt` is the venue's time of the transaction's block. The venue ignores an unknown action.
  */
@@ -225,13 +248,18 @@ export const readEffects = (
   { hash, logs }: Pick<Transaction, "hash" | "logs">,
   minedAt: number
 ): ReadonlyArray<Scheduled> =>
-  logs.flatMap(({ address, data, topics: [topic, user = "0x"] }, index): ReadonlyArray<Scheduled> => {
+  logs.flatMap((log, index): ReadonlyArray<Scheduled> => {
+    const { address, data, topics: [topic, user = "0x"] } = log
     // a contract can send thousands in a loop
     const at = minedAt + delay + Math.floor(index / together) * pause
     const entry = { hash, at, user: lowerCase(`0x${user.slice(-40)}`) } as const
-    if (topic === received && address === bridge) {
+    if (topic === received && address === hypeBridge) {
       const wei = BigInt(data) / evmWeiPerWei
       return wei === 0n ? [] : [{ ...entry, wei }]
+    }
+    if (topic === transferred) {
+      const transfer = readTransfer(venue, log, entry.at)
+      return transfer === undefined ? [] : [{ ...entry, ...transfer }]
     }
     if (topic !== rawAction || address !== "0x3333333333333333333333333333333333333333") return []
     // two words, then the version of the encoding, the number of the action in three bytes, and its arguments

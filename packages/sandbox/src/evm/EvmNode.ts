@@ -705,3 +705,46 @@ export const submit = <State extends Chain.Ledger>(
       ? toRpcAnswer(sendRaw(undefined, params.text))
       : Effect.succeed(methodNotFound(name))
 }
+
+/**
+ * Runs calls that the chain itself sends. They change the newest block and the pending one, and are not listed as
+ * transactions. A call that fails changes nothing.
+ */
+export const runSystemCalls = <State extends Chain.Ledger>(
+  withMachine: WithMachine,
+  state: Ref.Ref<State>,
+  chainAt: (known: State, now: number) => Chain.EvmChain
+) => {
+  const change = (chain: Chain.EvmChain, machine: Chain.Machine, number: number, calls: ReadonlyArray<Chain.EvmCall>) =>
+    Effect.reduce(
+      calls,
+      () => Chain.worldAt(chain, number),
+      (world, call) =>
+        Effect.match(runCode((pause) => machine.call(world, Chain.evmBlock(chain, number), pause, call)), {
+          onFailure: () => world,
+          onSuccess: (outcome) =>
+            outcome.failure === undefined && outcome.unplayed === undefined ? outcome.world : world
+        })
+    )
+  const run = (machine: Chain.Machine, calls: ReadonlyArray<Chain.EvmCall>): Effect.Effect<void> =>
+    Effect.gen(function*() {
+      const before = yield* Ref.get(state)
+      const chain = chainAt(before, yield* Clock.currentTimeMillis)
+      const { latest } = chain.heads
+      const [first, ...others] = before.worlds
+      const pending = others.filter(({ block }) => block > latest)
+      const changed = yield* Effect.forEach(
+        [{ block: latest }, ...pending],
+        ({ block }) => Effect.map(change(chain, machine, block, calls), (world) => ({ block, world }))
+      )
+      const worlds = Arr.make(first, ...others.filter(({ block }) => block < latest), ...changed)
+      const isCurrent = yield* Ref.modify(
+        state,
+        (known) => known === before ? [true, { ...known, worlds }] : [false, known]
+      )
+      // a transaction was accepted during the execution
+      return isCurrent ? undefined : yield* run(machine, calls)
+    })
+  return (calls: ReadonlyArray<Chain.EvmCall>): Effect.Effect<void> =>
+    calls.length === 0 ? Effect.void : Effect.ignore(withMachine((machine) => run(machine, calls)))
+}

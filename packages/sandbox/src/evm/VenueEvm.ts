@@ -4,14 +4,17 @@
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import * as Json from "@trigate/domain/encoding/Encoding"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import { error, evmOperations, result, type RpcResponse } from "@trigate/domain/evm/EvmProtocol"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
+import { concat, pad, toHex } from "viem/utils"
 import { chainIds } from "../SandboxExamples.ts"
 import * as Random from "../Seed.ts"
+import { systemAddress } from "../venue/Transfers.ts"
 import type { Venue } from "../venue/Venue.ts"
 import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
 import * as CoreWriter from "./CoreWriter.ts"
@@ -25,7 +28,7 @@ import {
   withAccount,
   withWord
 } from "./EvmChain.ts"
-import type { BlockClock, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
+import type { BlockClock, EvmCall, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
 import * as EvmNode from "./EvmNode.ts"
 import * as ReadPrecompiles from "./ReadPrecompiles.ts"
 
@@ -175,16 +178,42 @@ export const newEffects = (venue: Venue, before: EvmState, after: EvmState, ahea
     CoreWriter.readEffects(venue, transaction, blockTimestamp(blockClock(after), transaction.block) * 1_000 + ahead)
   )
 
+type Bridged = Venue["state"]["bridged"]
+
+/** Converts wei of a token on the venue to units of its contract. */
+export const toEvmWei = (wei: bigint, extra: number): bigint =>
+  extra < 0 ? wei / 10n ** BigInt(-extra) : wei * 10n ** BigInt(extra)
+
 /** Credits HYPE that accounts sent from the venue. */
-export const credit = (state: EvmState, sent: Venue["state"]["bridged"]): EvmState =>
-  sent.reduce(
+export const credit = ({ listing }: Venue, state: EvmState, sent: Bridged): EvmState =>
+  sent.filter(({ token }) => token === listing.hype).reduce(
     (known, { user, wei }) =>
-      mapWorlds(known, (world) =>
-        withAccount(world, user, {
-          balance: readAccount(world, user).balance + wei * CoreWriter.evmWeiPerWei
-        })),
+      mapWorlds(
+        known,
+        (world) =>
+          withAccount(world, user, { balance: readAccount(world, user).balance + wei * CoreWriter.evmWeiPerWei })
+      ),
     state
   )
+
+/** The gas of a transfer that credits tokens on the EVM, as the venue documents it. */
+const creditGas = 200_000n
+
+/** Returns the calls that credit tokens other than HYPE: the system address of each transfers them in its contract. */
+export const creditCalls = ({ listing }: Venue, sent: Bridged): ReadonlyArray<EvmCall> =>
+  sent.flatMap(({ token, user, wei }) => {
+    const contract = listing.tokens.get(token)?.evmContract
+    if (token === listing.hype || contract === undefined || contract === null) return []
+    const amount = pad(toHex(toEvmWei(wei, contract.evm_extra_wei_decimals)))
+    return [{
+      from: systemAddress(token),
+      to: lowerCase(contract.address),
+      data: concat(["0xa9059cbb", pad(user), amount]),
+      value: 0n,
+      gas: creditGas,
+      gasPrice: 0n
+    }]
+  })
 
 /** Makes the controls of HyperEVM. */
 export const controls = (state: Ref.Ref<EvmState>) => ({

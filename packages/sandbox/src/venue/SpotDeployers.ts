@@ -4,7 +4,7 @@ import type { SpotToken } from "@trigate/domain/info/Market"
 import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import { getContractAddress } from "viem/utils"
+import { getContractAddress, keccak256, toHex } from "viem/utils"
 import * as Random from "../Seed.ts"
 import { actor, done, note, open, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
@@ -458,17 +458,18 @@ const requestContract = (
   return done
 }
 
-/**
- * Executes the action `finalizeEvmContract`, which links the EVM contract that the deployer of a token wants. The account
- * must have created the contract with its transaction of the nonce; the proofs by storage slots are not supported.
- */
+/** The slots in which a contract stores its finalizer. */
+const finalizerSlots = { firstStorageSlot: 0n, customStorageSlot: BigInt(keccak256(toHex("HyperCore deployer"))) }
+
+/** Executes the action `finalizeEvmContract`. The account has created the contract, or is the finalizer in its storage. */
 export const finalize: Handler<"finalizeEvmContract"> = ({ user, venue }, { input, token }) => {
   const deployed = venue.state.spotTokens.get(token)
   const contract = deployed?.pendingContract
   if (deployed === undefined || contract === undefined) return refuse(Words.noEvmContract)
-  if (Predicate.isString(input)) return refuse(Words.unplayedSpotAction(input))
-  const created = getContractAddress({ from: user, nonce: BigInt(input.create.nonce) })
-  if (lowerCase(created) !== contract.address) return refuse(Words.invalidEvmContract)
+  const isFinalizer = Predicate.isString(input)
+    ? venue.readStorage(contract.address, finalizerSlots[input]).endsWith(lowerCase(user).slice(2))
+    : lowerCase(getContractAddress({ from: user, nonce: BigInt(input.create.nonce) })) === contract.address
+  if (!isFinalizer) return refuse(Words.invalidEvmContract)
   const { pendingContract: _linked, ...others } = deployed
   venue.state.spotTokens.set(token, { ...others, evmContract: contract })
   list(venue)

@@ -598,8 +598,8 @@ export class TradingState {
   readonly netDeposits = new Map<string, bigint>()
   /** The actions and deposits from the EVM, in the order of execution. */
   scheduled: ReadonlyArray<Scheduled> = none
-  /** HYPE sent to the EVM that is not credited there yet, in units of 10^-8 HYPE. */
-  bridged: ReadonlyArray<{ readonly user: Address; readonly wei: bigint }> = none
+  /** Tokens sent to the EVM that are not credited there yet, in wei of the venue. */
+  bridged: ReadonlyArray<{ readonly user: Address; readonly token: number; readonly wei: bigint }> = none
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
   readonly deposited = new Map<number, bigint>()
   /** The dexes that accounts have deployed, by name. */

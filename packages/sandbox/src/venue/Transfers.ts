@@ -67,8 +67,32 @@ const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => 
   return pair === undefined ? 0n : wei * markPrice(venue, pair) / pair.weiPerLot / weiPerUsd
 }
 
-/** The address to which HYPE is sent to move it to the EVM. */
-const hypeBridge = "0x2222222222222222222222222222222222222222"
+/** The system address of HYPE. */
+export const hypeBridge = "0x2222222222222222222222222222222222222222"
+
+/** Returns the system address of a token other than HYPE. */
+export const systemAddress = (token: number): Address => `0x20${token.toString(16).padStart(38, "0")}`
+
+/**
+ * Sends a spot token, in wei. If the receiver is the token's system address, and the token has a contract, the EVM credits
+ * the sender later. Returns the refusal.
+ */
+const send = (
+  { venue }: ActionContext,
+  from: TradingAccount,
+  to: TradingAccount,
+  { evmContract, index }: SpotToken,
+  wei: bigint
+): string | undefined => {
+  const [system, extra] = index === venue.listing.hype
+    ? [hypeBridge, 0]
+    : [systemAddress(index), evmContract?.evm_extra_wei_decimals]
+  const isBridged = to.address === system && extra !== undefined
+  if (isBridged && wei % 10n ** BigInt(Math.max(0, -extra)) !== 0n) return Words.tooManyDecimals
+  if (!moveSpot(venue, from, to, index, wei)) return spotRefusal(venue, index, from, to)
+  if (isBridged) venue.state.bridged = [...venue.state.bridged, { user: from.address, token: index, wei }]
+  return undefined
+}
 
 /** Executes the action `spotSend`. */
 export const spotSend: Handler<"spotSend"> = (context, action) => {
@@ -80,13 +104,9 @@ export const spotSend: Handler<"spotSend"> = (context, action) => {
   const from = actor(context)
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
-  if (!moveSpot(context.venue, from, to, token.index, wei)) {
-    return refuse(spotRefusal(context.venue, token.index, from, to))
-  }
+  const refusal = send(context, from, to, token, wei)
+  if (refusal !== undefined) return refuse(refusal)
   open(context, action.destination)
-  if (to.address === hypeBridge && token.index === context.venue.listing.hype) {
-    context.venue.state.bridged = [...context.venue.state.bridged, { user: from.address, wei }]
-  }
   note(context, [from, to], {
     type: "spotTransfer",
     token: token.name,
@@ -172,9 +192,8 @@ export const sendAsset = (
   if (from === to && isUnified(from)) return refuse(Words.unifiedDisabled)
   const usd = wei / weiPerUsd
   if (sourceDex === spotDex && destinationDex === spotDex) {
-    if (!moveSpot(context.venue, from, to, token.index, wei)) {
-      return refuse(spotRefusal(context.venue, token.index, from, to))
-    }
+    const refusal = send(context, from, to, token, wei)
+    if (refusal !== undefined) return refuse(refusal)
   } else if (sourceDex === spotDex) {
     if (takeSpot(venue, from, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
     moveCash(venue.state, to, destinationDex, usd)

@@ -98,6 +98,8 @@ export interface Venue {
   hash: Hash
   /** Returns whether to reject the next order, as an injected fault. */
   rejectsOrder: () => boolean
+  /** Returns a storage word of a contract on HyperEVM, after the newest transaction. */
+  readStorage: (address: Address, slot: bigint) => Hash
 }
 
 /** Makes a venue whose time is `now`. */
@@ -115,7 +117,8 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   hasRecurringOutcomes: true,
   events: undefined,
   hash: zeroHash,
-  rejectsOrder: () => false
+  rejectsOrder: () => false,
+  readStorage: () => zeroHash
 })
 
 /** The hash for events that are not caused by an action: TWAP slices, funding, liquidations. */

@@ -277,6 +277,8 @@ export const invalidQuote = "Error deploying spot: invalid quote token"
 export const roleTaken = "Error deploying spot: role already authorized"
 export const pairExists = "Error deploying spot: pair already registered"
 export const invalidFeeShare = "Error deploying spot: deployer trading fee share cannot increase"
+/** Refusal: an amount that the EVM contract of a token cannot represent. Reported by clients. */
+export const tooManyDecimals = "Invalid number of decimals"
 export const invalidEvmContract = "Error deploying spot: invalid EVM contract"
 export const noFreezePrivilege = "Error deploying spot: no freeze privilege"
 export const unplayedSpotAction = (variant: string): string =>
