@@ -70,13 +70,13 @@ export interface VenueFeed {
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
   /** Returns the venue's time. */
   readonly now: Effect.Effect<number>
-  /** Streams account events that occur after the reader starts the stream. */
-  readonly accounts: Stream.Stream<AccountEvent>
+  /** Streams the events of an account, in lower case, that occur after the reader starts the stream. */
+  readonly accounts: (user: unknown) => Stream.Stream<AccountEvent>
   /**
-   * Streams the trades in which accounts take part. The stream contains only trades after its start. The query
+   * Streams the trades of a coin in which accounts take part. The stream contains only trades after its start. The query
    * `recentTrades` also returns synthetic trades, which are derived from the clock.
    */
-  readonly markets: Stream.Stream<MarketEvent>
+  readonly markets: (coin: unknown) => Stream.Stream<MarketEvent>
   /** Returns a text that changes when the book of a coin can have changed. */
   readonly bookVersion: (coin: string) => Effect.Effect<string>
   /** Returns a text that changes when the latest trades of a coin have changed. */
@@ -174,14 +174,16 @@ const keepTicking = Effect.fnUntraced(function*(trading: TradingControls) {
   })
 })
 
-/** Streams the events that occur from now on. Reading the stream advances the venue's time. */
+/** Streams the wanted events that occur from now on. An event that is not wanted wakes no fiber. */
 const follow = <A>(
   trading: TradingControls,
-  read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>
+  read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>,
+  isWanted: (event: A) => boolean
 ): Stream.Stream<A> =>
   Stream.callback<A>(Effect.fnUntraced(function*(queue) {
     const following = trading.follow((events, venue) => {
-      Queue.offerAllUnsafe(queue, read(events, venue))
+      const wanted = read(events, venue).filter(isWanted)
+      if (wanted.length > 0) Queue.offerAllUnsafe(queue, wanted)
     })
     yield* Effect.asVoid(Effect.acquireRelease(following, (leave) => leave))
     yield* keepTicking(trading)
@@ -197,12 +199,15 @@ const once = <A>(read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => Read
   }
 }
 
-/** Streams the account events that occur from now on. Reading the stream advances the venue's time. */
-export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
-  follow(trading, once((events, venue) => byAccount(venue, events)))
-
-/** Streams the trades that accounts make from now on. Reading the stream advances the venue's time. */
-export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, once(byCoin))
+/** Makes the streams of {@link VenueFeed}. Reading a stream advances the venue's time. */
+const eventStreams = (trading: TradingControls): Pick<VenueFeed, "accounts" | "markets"> => {
+  const accountEvents = once((events, venue) => byAccount(venue, events))
+  const marketEvents = once(byCoin)
+  return {
+    accounts: (user) => follow(trading, accountEvents, (event) => event.user.toLowerCase() === user),
+    markets: (coin) => follow(trading, marketEvents, (event) => event.coin === coin)
+  }
+}
 
 /** Options of the sandbox's streams. */
 export interface Options {
@@ -244,8 +249,7 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
     return answer.status === 200 ? answer.json.valueOrUndefined : undefined
   }),
   now: state.trading.now,
-  accounts: accountEvents(state.trading),
-  markets: marketEvents(state.trading),
+  ...eventStreams(state.trading),
   candles: (request) => state.feed?.candles(request)
 })
 
@@ -314,8 +318,8 @@ const userEvents = (
   frame: (rows: ReadonlyArray<unknown>) => unknown
 ): Stream.Stream<unknown> =>
   Stream.filter(
-    Stream.map(feed.accounts, (event) => {
-      const rows = event.user.toLowerCase() === user ? take(event) : undefined
+    Stream.map(feed.accounts(user), (event) => {
+      const rows = take(event)
       return rows === undefined || rows.length === 0 ? undefined : frame(rows)
     }),
     isSomething
@@ -476,8 +480,8 @@ const sources: { readonly [name: string]: Source } = {
         return found
       })
       const traded = Stream.map(
-        feed.markets,
-        (event) => ({ rows: event.coin === coin && !isFirst ? unseen(event.trades) : [], isFirst: false })
+        feed.markets(coin),
+        ({ trades }) => ({ rows: isFirst ? [] : unseen(trades), isFirst: false })
       )
       return Stream.merge(listed, traded).pipe(
         Stream.filter(({ isFirst, rows }) => isFirst || rows.length > 0),
