@@ -187,9 +187,19 @@ type OrderTerms =
   & Partial<VenueOrder>
 
 /** Makes a new order, which is in no queue yet. */
-export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder => ({
+export const makeOrder = (
+  state: TradingState,
+  { coin, isBuy, px, reduceOnly, sz, tif, user, ...others }: OrderTerms
+): VenueOrder => ({
   oid: state.nextOid++,
-  origSz: terms.sz,
+  user,
+  coin,
+  isBuy,
+  px,
+  sz,
+  origSz: sz,
+  reduceOnly,
+  tif,
   cloid: null,
   timestamp: state.now,
   isPositionTpsl: false,
@@ -199,7 +209,7 @@ export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder =>
   status: "open",
   statusTimestamp: state.now,
   log: none,
-  ...terms
+  ...others
 })
 
 /** A position in a perpetual. */

@@ -104,9 +104,10 @@ export const readTrace = (body: Uint8Array): ActionTrace => {
 }
 
 /** Returns the client order IDs of the orders, without duplicates. */
-export const listCloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
-  ...new Set(legs.flatMap(({ cloid }) => cloid === undefined ? [] : [cloid]))
-]
+export const listCloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => {
+  const cloids = legs.flatMap(({ cloid }) => cloid ?? [])
+  return cloids.length > 1 ? [...new Set(cloids)] : cloids
+}
 
 /** A signed action. */
 export interface Signed {
@@ -274,8 +275,8 @@ export const entryKey = ({ fingerprint, nonce, signer }: Identity): EntryKey => 
   nonce
 })
 
-/** Returns the text of a key. */
-export const formatKey = ({ claimant, nonce }: EntryKey): string => `${claimant}:${nonce}`
+/** Returns the text of a key, as one flat string: an index would retain the parts of a template. */
+export const formatKey = ({ claimant, nonce }: EntryKey): string => [claimant, nonce].join(":")
 
 /** Returns whether a reference identifies an action. */
 export const isNamed = (
