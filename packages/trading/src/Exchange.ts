@@ -33,6 +33,7 @@ import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Admission, AdmissionFailure, Admitted, Changed } from "./admission/Admission.ts"
 import type { Guard } from "./guard/Guard.ts"
+import type { Reservation } from "./guard/GuardedAccounts.ts"
 
 /**
  * A signed body to relay, and the gateway's surface that received it: the gateway's own routes, or the node routes
@@ -248,6 +249,9 @@ const usualCause = (
   }
 }
 
+const identity = ({ nonce, signer }: Pick<Admitted, "nonce" | "signer">) =>
+  signer === undefined ? { nonce } : { nonce, signer }
+
 /** The services from which an `Exchange` is made. */
 export interface Parts {
   readonly admission: Admission["Service"]
@@ -261,41 +265,45 @@ export interface Parts {
 
 /** Makes the service `Exchange`. */
 export const make = ({ admission, changed = () => Effect.void, guard, log, send }: Parts): Exchange["Service"] => {
+  /** Sends an action that the log has claimed, and settles its entry. */
+  const attempt = Effect.fnUntraced(function*(
+    admitted: Admitted,
+    reservation: Reservation | undefined,
+    { isRepeat, settle }: LoggedAction.Claim
+  ) {
+    const sent = yield* Effect.result(send(admitted))
+    if (Result.isFailure(sent)) {
+      const isUnknown = sent.failure._tag === "OutcomeUnknown"
+      // the venue may have accepted the action; every other failure means that nothing was sent
+      if (isUnknown) yield* changed(admitted, false)
+      reservation?.end(isUnknown ? "unknown" : "released")
+      yield* settle(isUnknown ? "unknown" : "released")
+      return yield* sent.failure
+    }
+    const response = sent.success
+    const outcome = yield* Effect.result(Action.readOutcome(response, { ...identity(admitted), legs: admitted.legs }))
+    const settlement = toSettlement(outcome, isRepeat)
+    if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
+    reservation?.end(settlement)
+    yield* settle(settlement, response.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
+    return { response, outcome }
+  })
+
   const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
     const reservation = guard === undefined || guard.state.isIdle ? undefined : yield* guard.reserve(admitted)
-    const { actionType, body, fingerprint, nonce, signer } = admitted
+    const { actionType, body, fingerprint, signer } = admitted
     const caller = yield* CurrentCaller
-    const identity = signer === undefined ? { nonce } : { nonce, signer }
     const sending: LoggedAction.Sending = {
       actionType,
       body,
       caller: caller.id,
       fingerprint,
       isListed: admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true,
-      ...identity,
+      ...identity(admitted),
       ...(requestId === undefined ? {} : { requestId }),
       trace: admitted.trace
     }
-
-    const attempt = Effect.fnUntraced(function*({ isRepeat, settle }: LoggedAction.Claim) {
-      const sent = yield* Effect.result(send(admitted))
-      if (Result.isFailure(sent)) {
-        const isUnknown = sent.failure._tag === "OutcomeUnknown"
-        // the venue may have accepted the action; every other failure means that nothing was sent
-        if (isUnknown) yield* changed(admitted, false)
-        reservation?.end(isUnknown ? "unknown" : "released")
-        yield* settle(isUnknown ? "unknown" : "released")
-        return yield* sent.failure
-      }
-      const response = sent.success
-      const outcome = yield* Effect.result(Action.readOutcome(response, { ...identity, legs: admitted.legs }))
-      const settlement = toSettlement(outcome, isRepeat)
-      if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
-      reservation?.end(settlement)
-      yield* settle(settlement, response.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
-      return { response, outcome }
-    })
-    const claimed = LoggedAction.claimed(log, sending, attempt)
+    const claimed = LoggedAction.claimed(log, sending, (claim) => attempt(admitted, reservation, claim))
     // an action that was not claimed was not sent
     return yield* reservation === undefined
       ? claimed
