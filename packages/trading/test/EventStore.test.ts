@@ -13,6 +13,7 @@ import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as EventStoreSql from "@trigate/trading/accounts/EventStoreSql"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import type { Row } from "@trigate/upstream/unstable/streams/Topic"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -91,9 +92,11 @@ const simulated = (
     bounds: EventStore.Bounds
   ) => Layer.Layer<EventStore.EventStore>
 ) =>
-  Effect.sync((): Restorable => {
+  Effect.map(Clock.Clock, (clock): Restorable => {
     const store = make()
-    const { access, kill, restart } = Access.makeSwitched()
+    const { access: own, kill, restart } = Access.makeSwitched()
+    // the store has a clock of its own
+    const access: Access.Access = (operation) => Effect.provideService(own(operation), Clock.Clock, clock)
     let saved = store.snapshot()
     return {
       kill,
@@ -166,11 +169,40 @@ describe.each(servers.filter(({ isInstalled }) => isInstalled))(
         const full = yield* store.readAfter(0)
         assert.deepStrictEqual([full.start, full.entries.map(({ seq }) => seq)], [2, [3, 4, 5]])
         yield* TestClock.adjust("2 minutes")
-        // a simulated store shares the test clock, so the lease has ended there
-        const renewed = (yield* store.lease("first")) ?? assert.fail("no lease")
+        // a simulated store shares the test clock, so the lease has ended there; a real one does not, and the replica that
+        // renews the lease would see its time
+        const renewed = (yield* (yield* openStore(server)).lease("first")) ?? assert.fail("no lease")
         yield* store.append(renewed, 5, [entry("f")])
         const aged = yield* store.readAfter(0)
         assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
+      }))
+
+    it.effect("has the times of the store's clock, also from a writer whose clock is two hours ahead", () =>
+      Effect.gen(function*() {
+        const server = yield* start
+        const clock = yield* Clock.Clock
+        const write = Effect.fnUntraced(function*(owner: string, after: number) {
+          const store = yield* openStore(server)
+          const token = (yield* store.lease(owner)) ?? assert.fail("no lease")
+          const { at } = yield* store.append(token, after, [begin])
+          assert.strictEqual((yield* store.readAfter(0)).begun.get(user)?.at, at)
+          yield* store.release(token)
+          return at
+        })
+        const now = () => clock.currentTimeMillisUnsafe() + 7_200_000
+        const ahead: Clock.Clock = {
+          currentTimeMillisUnsafe: now,
+          currentTimeMillis: Effect.sync(now),
+          currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+          currentTimeNanos: clock.currentTimeNanos,
+          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+          monotonicTimeNanos: clock.monotonicTimeNanos,
+          sleep: (duration) => clock.sleep(duration)
+        }
+        const first = yield* Effect.provideService(write("first", 0), Clock.Clock, ahead)
+        const second = yield* write("second", 1)
+        // in a real store, some time passes
+        assert.isTrue(first <= second && second < first + 3_600_000)
       }))
 
     it.effect("drops the rows that its writer drops, which are those of the account with the most rows", () =>
@@ -245,7 +277,7 @@ describe.each(servers.filter(({ isInstalled }) => isInstalled))(
 
 /** The operations of a store of the log. */
 interface Log<E> {
-  readonly lease: (owner: string, epoch: string) => Effect.Effect<number | undefined, E>
+  readonly lease: (owner: string, epoch: string) => Effect.Effect<EventStore.LeaseAttempt, E>
   readonly release: (token: number) => Effect.Effect<unknown, E>
   readonly append: (appending: EventStore.Appending) => Effect.Effect<EventStore.Position | undefined, E>
   readonly readAfter: (seq: number) => Effect.Effect<EventStore.Tail | undefined, E>
@@ -281,7 +313,7 @@ const logEqually = Effect.fnUntraced(function*<E>(real: Log<E>, model: Log<E>) {
       "wanted"
     ])
     if (kind === "lease") {
-      const [token, other] = yield* both((store) => store.lease(owner, "epoch"))
+      const [{ token }, { token: other }] = yield* both((store) => store.lease(owner, "epoch"))
       check(kind, [
         token === undefined ? undefined : token === tokens[0],
         other === undefined ? undefined : other === tokens[1]

@@ -151,13 +151,13 @@ export const makeCommands = ({ current, run }: Store, access: Access.Access): Ev
       over((state, now) => {
         const isNewRun = (state.run ?? run()) !== run()
         if (isNewRun) state.owner = undefined
-        if (state.owner !== undefined && state.owner !== owner) return undefined
+        if (state.owner !== undefined && state.owner !== owner) return { token: undefined, time: now }
         if (state.owner === undefined) state.token = Math.max(now, state.token + 1)
         state.owner = owner
         state.leasedUntil = now + AccountEvents.leaseFor
         if (isNewRun || state.epoch === "") state.epoch = epoch
         state.run = run()
-        return state.token
+        return { token: state.token, time: now }
       }),
     release: (token) =>
       over((state) => {
@@ -184,11 +184,12 @@ export const makeStatements = ({ current }: Store, access: Access.Access): Event
     lease: (owner) =>
       over((state, now) => {
         const isFree = state.owner === undefined || state.leasedUntil <= now
-        if (!isFree && state.owner !== owner) return undefined
+        const time = Math.floor(now)
+        if (!isFree && state.owner !== owner) return { token: undefined, time }
         if (isFree) state.token += 1
         state.owner = owner
         state.leasedUntil = now + AccountEvents.leaseFor
-        return state.token
+        return { token: state.token, time }
       }),
     release: (token) =>
       over((state) => {

@@ -121,6 +121,36 @@ export interface Bounds {
 /** The default maximum size and age of the event log. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
+/** The result of an attempt to acquire or renew the lease of a store. */
+export interface LeaseAttempt {
+  /** The fencing token; `undefined` if another replica has the lease. */
+  readonly token: number | undefined
+  /** The time by the store's clock, in milliseconds since 1970. */
+  readonly time: number
+}
+
+/**
+ * Makes the clock by which a replica writes times into a store: the store's clock at the last attempt to acquire the
+ * lease, advanced by the monotonic clock. The system clocks of replicas can differ, and a replica that continues the log
+ * of another queries missed events from the time at which that log began.
+ */
+export const makeStoreClock = () => {
+  let last: { readonly time: number; readonly readAt: Json.MonotonicTime } | undefined
+  return {
+    /** Sets the clock, and returns the token of the lease. */
+    set: ({ time, token }: LeaseAttempt): Effect.Effect<number | undefined> =>
+      Effect.map(Clock.Clock, (clock) => {
+        last = { time, readAt: Json.monotonicTime(clock) }
+        return token
+      }),
+    /** Returns the time in milliseconds since 1970; before the first attempt, by the clock of this process. */
+    now: Effect.map(Clock.Clock, (clock) =>
+      last === undefined
+        ? clock.currentTimeMillisUnsafe()
+        : Math.floor(last.time + Json.millisBetween(last.readAt, Json.monotonicTime(clock))))
+  }
+}
+
 /** Entries to append at the time `at`, if the lease with this token is valid and the log ends at `after`. */
 export interface Appending {
   readonly token: number

@@ -9,7 +9,6 @@
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
@@ -29,7 +28,7 @@ export type CommandFault = Redis.RedisError | Schema.SchemaError
 /** The commands of the event log. Each of them is atomic. See {@link EventStore.EventStore}. */
 export interface Commands {
   /** Acquires or renews the lease. `epoch` is the name of the log's new epoch, if it begins one. */
-  readonly lease: (owner: string, epoch: string) => Effect.Effect<number | undefined, CommandFault>
+  readonly lease: (owner: string, epoch: string) => Effect.Effect<EventStore.LeaseAttempt, CommandFault>
   readonly release: (token: number) => Effect.Effect<unknown, CommandFault>
   /** Returns the log's position after the entries; `undefined` if the lease is lost. */
   readonly append: (appending: EventStore.Appending) => Effect.Effect<EventStore.Position | undefined, CommandFault>
@@ -61,10 +60,11 @@ local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 local isNewRun = (redis.call('HGET', KEYS[3], 'run') or run) ~= run
 local held = not isNewRun and redis.call('GET', KEYS[1])
 local owner, token = string.match(held or '', '^(%S+) (%d+)$')
-if owner and owner ~= ARGV[1] then return '' end
+local time = redis.call('TIME')
+local millis = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now = string.format('%.0f', millis)
+if owner and owner ~= ARGV[1] then return now end
 if not owner then
-  local time = redis.call('TIME')
-  local millis = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
   token = string.format('%.0f', math.max(millis, tonumber(redis.call('GET', KEYS[2]) or '0') + 1))
   redis.call('SET', KEYS[2], token)
 end
@@ -72,7 +72,7 @@ redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
 if isNewRun then redis.call('HSET', KEYS[3], 'epoch', ARGV[3]) end
 redis.call('HSET', KEYS[3], 'run', run)
 redis.call('HSETNX', KEYS[3], 'epoch', ARGV[3])
-return token`
+return now .. ' ' .. token`
   }
 ).withReturnType<unknown>()
 
@@ -173,7 +173,10 @@ export const makeCommands = (redis: Redis.Redis["Service"], prefix: string): Com
           redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, epoch),
           decodeAppended
         ),
-        (token) => token === "" ? undefined : Number(token)
+        (found) => {
+          const [time, token] = found.split(" ")
+          return { time: Number(time), token: token === undefined ? undefined : Number(token) }
+        }
       ),
     release: (token) => redis.eval(releaseScript)(key("lease"), token),
     append: ({ after, at, bounds, dropped, entries, token }) => {
@@ -235,13 +238,15 @@ export const make = (commands: Commands, bounds = EventStore.defaultBounds): Eve
   const inTime = SharedStore.within("1 second", unavailable)
   const step = <A>(effect: Effect.Effect<A, CommandFault>) =>
     inTime(Effect.mapError(effect, ({ _tag, message }) => unavailable(`${_tag}: ${message}`)))
+  const clock = EventStore.makeStoreClock()
 
   return EventStore.EventStore.of({
     backing: "Redis",
-    lease: (owner) => Effect.flatMap(EventStore.makeName, (epoch) => step(commands.lease(owner, epoch))),
+    lease: (owner) =>
+      Effect.flatMap(EventStore.makeName, (epoch) => Effect.flatMap(step(commands.lease(owner, epoch)), clock.set)),
     release: (token) => Effect.asVoid(step(commands.release(token))),
     append: Effect.fnUntraced(function*(token, after, entries, dropped) {
-      const at = yield* Clock.currentTimeMillis
+      const at = yield* clock.now
       const appended = yield* step(commands.append({ token, after, at, bounds, entries, dropped }))
       if (appended === undefined) return yield* new EventStore.LeaseLost()
       return { ...appended, at }
@@ -253,10 +258,10 @@ export const make = (commands: Commands, bounds = EventStore.defaultBounds): Eve
       ),
     want: (user) =>
       Effect.flatMap(
-        Clock.currentTimeMillis,
+        clock.now,
         (now) => Effect.asVoid(step(commands.want(user, now + EventStore.wantFor)))
       ),
-    wanted: Effect.flatMap(Clock.currentTimeMillis, (now) => step(commands.wanted(now)))
+    wanted: Effect.flatMap(clock.now, (now) => step(commands.wanted(now)))
   })
 }
 

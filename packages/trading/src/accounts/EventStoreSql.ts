@@ -7,7 +7,6 @@
  */
 import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Arr from "effect/Array"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -60,7 +59,9 @@ const createTables = [
   )`
 ]
 
-const decodeLease = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ token: Schema.FiniteFromString })))
+const decodeLease = Schema.decodeUnknownEffect(
+  Schema.Tuple([Schema.Struct({ token: Schema.NullOr(Schema.FiniteFromString), time: Schema.FiniteFromString })])
+)
 
 const decodeAppended = Schema.decodeUnknownEffect(
   Schema.Array(Schema.Struct({ epoch: Schema.String, seq: Schema.FiniteFromString }))
@@ -89,7 +90,7 @@ const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
 /** The statements of the event log. Each of them is atomic. See {@link EventStore.EventStore}. */
 export interface Statements {
-  readonly lease: (owner: string) => Effect.Effect<number | undefined, SqlStore.SqlFault>
+  readonly lease: (owner: string) => Effect.Effect<EventStore.LeaseAttempt, SqlStore.SqlFault>
   readonly release: (token: number) => Effect.Effect<unknown, SqlStore.SqlFault>
   /** Returns the log's position after the entries; `undefined` if the lease is lost. */
   readonly append: (
@@ -179,15 +180,18 @@ export const openDatabase = Effect.fnUntraced(function*(network: string) {
     lease: (owner) =>
       Effect.map(
         Effect.flatMap(
-          sql`UPDATE trigate_event_logs SET
-            token = CASE WHEN owner = ${owner} AND leased_until > ${now} THEN token ELSE token + 1 END,
-            owner = ${owner},
-            leased_until = ${now} + ${EventStore.leaseFor}::float8
-          WHERE network = ${network} AND (owner IS NULL OR owner = ${owner} OR leased_until <= ${now})
-          RETURNING token::text`,
+          sql`WITH leased AS (
+              UPDATE trigate_event_logs SET
+                token = CASE WHEN owner = ${owner} AND leased_until > ${now} THEN token ELSE token + 1 END,
+                owner = ${owner},
+                leased_until = ${now} + ${EventStore.leaseFor}::float8
+              WHERE network = ${network} AND (owner IS NULL OR owner = ${owner} OR leased_until <= ${now})
+              RETURNING token
+            )
+            SELECT (SELECT token::text FROM leased) AS token, floor(${now})::bigint::text AS time`,
           decodeLease
         ),
-        ([leased]) => leased?.token
+        ([{ time, token }]) => ({ time, token: token ?? undefined })
       ),
     release: (token) => sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`,
     append: ({ after, at, bounds, dropped, entries, token }) =>
@@ -248,13 +252,14 @@ export const openDatabase = Effect.fnUntraced(function*(network: string) {
 export const make = (
   { statements, step }: Database,
   bounds = EventStore.defaultBounds
-): EventStore.EventStore["Service"] =>
-  EventStore.EventStore.of({
+): EventStore.EventStore["Service"] => {
+  const clock = EventStore.makeStoreClock()
+  return EventStore.EventStore.of({
     backing: "Postgres",
-    lease: (owner) => step(statements.lease(owner)),
+    lease: (owner) => Effect.flatMap(step(statements.lease(owner)), clock.set),
     release: (token) => Effect.asVoid(step(statements.release(token))),
     append: Effect.fnUntraced(function*(token, after, entries, dropped) {
-      const at = yield* Clock.currentTimeMillis
+      const at = yield* clock.now
       const appended = yield* step(statements.append({ token, after, at, bounds, entries, dropped }))
       if (appended === undefined) return yield* new EventStore.LeaseLost()
       return { ...appended, at }
@@ -268,11 +273,12 @@ export const make = (
     }),
     want: (user) =>
       Effect.flatMap(
-        Clock.currentTimeMillis,
+        clock.now,
         (at) => Effect.asVoid(step(statements.want(user, at + EventStore.wantFor)))
       ),
-    wanted: Effect.flatMap(Clock.currentTimeMillis, (at) => step(statements.wanted(at)))
+    wanted: Effect.flatMap(clock.now, (at) => step(statements.wanted(at)))
   })
+}
 
 /**
  * Provides the event log in the Postgres of the context. Creates its tables on first use.
