@@ -209,6 +209,8 @@ const isResponse = (value: unknown): value is Http.ServerResponse => value insta
  */
 class GatewayListener extends Http.Server {
   lane: Lane | undefined
+  /** The responses to requests that have arrived and are not handled yet, by connection. */
+  readonly #arrived = new Map<Net.Socket, Http.ServerResponse>()
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
   #isParking = false
 
@@ -248,9 +250,17 @@ class GatewayListener extends Http.Server {
     if (request instanceof Http.IncomingMessage) {
       if (event === "request" && isResponse(answer)) {
         answer.on("timeout", noteAwaited)
-        if (this.lane !== undefined) {
-          setImmediate(this.#handle, this.lane, request, answer)
-          return true
+        const { lane } = this
+        if (lane !== undefined) {
+          if (answer.socket !== null && request.headers.expect === undefined) {
+            this.#arrived.set(request.socket, answer)
+            setImmediate(this.#handle, lane, answer)
+            return true
+          }
+          // a pipelined request, whose response waits for that of an earlier request, is handled directly after that one
+          const earlier = this.#arrived.get(request.socket)
+          if (earlier !== undefined) this.#handle(lane, earlier)
+          if (lane.serve(request, answer)) return true
         }
       } else if (event === "upgrade" && Buffer.isBuffer(head) && this.lane?.upgrade(request, head) === true) return true
     }
@@ -262,9 +272,11 @@ class GatewayListener extends Http.Server {
    * it is read without waiting. Requests that arrived together are handled together, which takes a tenth less processor
    * time than alternating between reading and handling.
    */
-  readonly #handle = (lane: Lane, request: Http.IncomingMessage, response: Http.ServerResponse): void => {
-    if (response.destroyed || lane.serve(request, response)) return
-    super.emit("request", request, response)
+  readonly #handle = (lane: Lane, response: Http.ServerResponse): void => {
+    const { req: request } = response
+    if (this.#arrived.get(request.socket) !== response) return
+    this.#arrived.delete(request.socket)
+    if (!response.destroyed && !lane.serve(request, response)) super.emit("request", request, response)
   }
 
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
