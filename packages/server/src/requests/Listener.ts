@@ -258,12 +258,13 @@ class GatewayListener extends Http.Server {
             return true
           }
           // a pipelined request, whose response waits for that of an earlier request, is handled directly after that one
-          const earlier = this.#arrived.get(request.socket)
-          if (earlier !== undefined) this.#handle(lane, earlier)
+          this.#handleEarlier(request.socket)
           if (lane.serve(request, answer)) return true
         }
       } else if (event === "upgrade" && Buffer.isBuffer(head) && this.lane?.upgrade(request, head) === true) return true
     }
+    // a whole request before bytes that are not HTTP is handled before the connection is refused
+    if (event === "clientError" && answer instanceof Net.Socket) this.#handleEarlier(answer)
     return super.emit(event, ...args)
   }
 
@@ -277,6 +278,12 @@ class GatewayListener extends Http.Server {
     if (this.#arrived.get(request.socket) !== response) return
     this.#arrived.delete(request.socket)
     if (!response.destroyed && !lane.serve(request, response)) super.emit("request", request, response)
+  }
+
+  /** Handles the request of a connection that has arrived and is not handled yet. */
+  #handleEarlier(socket: Net.Socket): void {
+    const earlier = this.#arrived.get(socket)
+    if (this.lane !== undefined && earlier !== undefined) this.#handle(this.lane, earlier)
   }
 
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
