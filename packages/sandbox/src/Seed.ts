@@ -4,6 +4,7 @@
  * Values are not drawn in sequence, so data can be computed from an address, a coin or a time, and does not need to be
  * stored.
  */
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
 
 /** The text that determines all generated data of a sandbox. */
 export type Seed = string
@@ -46,12 +47,12 @@ export const below = (family: Series, index: number, bound: number): number =>
 export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
   const family = series(seed, key)
   // makes the text at once, because a string built by concatenation retains its parts in memory
-  const codes: Array<number> = []
+  const codes = [0x30, 0x78]
   for (let at = 0; at < digits; at++) {
     const digit = (uint32(family, at >>> 3) >>> (28 - (at & 7) * 4)) & 0x0f
     codes.push(digit + (digit < 10 ? 0x30 : 0x57))
   }
-  return `0x${String.fromCharCode(...codes)}`
+  return lowerCase(String.fromCharCode(...codes))
 }
 
 /**

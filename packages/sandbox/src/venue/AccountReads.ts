@@ -290,7 +290,8 @@ export const history = (
     const asset = Decimals.findDecimals(listing, order.coin)
     if (asset === undefined || order.place === "parent") return []
     const { sz, status, statusTimestamp } = order
-    return [...order.log.slice(0, -1), { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
+    const earlier = order.log.at(-1)?.status === status ? order.log.slice(0, -1) : order.log
+    return [...earlier, { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
   }).toSorted((one, other) => one.logged.statusTimestamp - other.logged.statusTimestamp).slice(-most).toReversed()
     .map(({ asset, logged, order }) => printRecord(asset, Object.assign({}, order, logged)))
 

@@ -62,7 +62,10 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
     (status !== "open" || order.trigger !== undefined || !isImmediate(order.tif))
   order.status = status
   order.statusTimestamp = statusTimestamp
-  if (isLogged) order.log = order.log.concat({ status, statusTimestamp, sz: order.sz })
+  // no other status follows one that ends the order
+  if (isLogged && (status === "open" || status === "triggered")) {
+    order.log = order.log.concat({ status, statusTimestamp, sz: order.sz })
+  }
   if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order }, isLogged })
 }
 

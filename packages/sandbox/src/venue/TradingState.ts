@@ -166,7 +166,10 @@ export interface VenueOrder {
   /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
   statusTimestamp: number
-  /** Each status that the order has had, oldest first; without `open` for an order that cannot rest. */
+  /**
+   * The statuses that the order has had before it ended, oldest first; without `open` for an order that cannot rest. The
+   * last one can be the order's status.
+   */
   log: ReadonlyArray<LoggedStatus>
   readonly twapId?: number
 }
@@ -192,7 +195,8 @@ export const makeOrder = (
   { coin, isBuy, px, reduceOnly, sz, tif, user, ...others }: OrderTerms
 ): VenueOrder => ({
   oid: state.nextOid++,
-  user,
+  // the account's own string: that of a request would be retained with each order
+  user: state.accounts.get(user)?.address ?? user,
   coin,
   isBuy,
   px,

@@ -23,22 +23,22 @@ const addressPattern = /^0x[0-9a-fA-F]{40}$/
 /** Returns the character code of a hexadecimal digit in lower case. */
 const digitCode = (value: number): number => value + (value < 10 ? 0x30 : 0x57)
 
-/** Reused buffer for the character codes of the hex digits of up to 64 bytes. */
-const codes = [...new Uint8Array(128)]
+/** Reused buffer for the character codes of `0x` and the hex digits of up to 64 bytes. */
+const codes = [0x30, 0x78, ...new Uint8Array(128)]
 
 /**
- * Encodes bytes in 0x hex. Up to 64 bytes become one flat string. The library noble instead concatenates one string per
- * byte, and the JavaScript engine retains all these strings in memory.
+ * Encodes bytes in 0x hex. Up to 64 bytes become one flat string: the JavaScript engine retains the parts of a concatenated
+ * string, and the library noble concatenates one string per byte.
  */
 export const toHex = (bytes: Uint8Array): Hex => {
   if (bytes.length > 64) return `0x${bytesToHex(bytes)}`
-  let at = 0
+  let at = 2
   for (const byte of bytes) {
     codes[at] = digitCode(byte >> 4)
     codes[at + 1] = digitCode(byte & 0x0f)
     at += 2
   }
-  return `0x${String.fromCharCode(...codes.slice(0, at))}`
+  return Encoding.lowerCase(String.fromCharCode(...codes.slice(0, at)))
 }
 
 /**
