@@ -1,18 +1,24 @@
 /** Who may trade for an account, how much it may send, what it pays, and its orders that follow a position or are replaced. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Address } from "@trigate/domain/encoding/Encoding"
+import { Fill } from "@trigate/domain/info/Account"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { aggregateFills, listFills } from "@trigate/sandbox/unstable/venue/AccountReads"
+import { findAccount } from "@trigate/sandbox/unstable/venue/TradingState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Trader from "./trader.ts"
 import { ask, askAt, eth, listOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
 import { act, atStart, start, submit } from "./venue.ts"
+
+const decodeFills = Schema.decodeUnknownSync(Schema.Array(Fill))
 
 const { cosigner, leader, multiSigUser, stranger, trader } = keys
 const user = trader.address
@@ -297,6 +303,82 @@ describe("orders", () => {
       const closed = fills.reduce<number>((sum, fill) => sum + Number(JsonParts.at(fill, "sz")), 0)
       assert.approximately(closed, 2.5, 1e-9)
       assert.deepStrictEqual((yield* statuses).map(String).toSorted(), ["filled", "reduceOnlyCanceled"])
+    })))
+
+  it.effect("are listed with their fills when hundreds have followed; the newest 2000 that have ended are known", () =>
+    atStart(Effect.gen(function*() {
+      yield* atPrice(2_000)
+      const cloid = (index: number) => `0x${index.toString(16).padStart(32, "0")}`
+      const statusOf = (name: unknown) => askAt({ type: "orderStatus", user, oid: name }, "order")
+      const listed = (type: string, rest: object = {}) => Effect.map(ask({ type, user, ...rest }), listOf)
+      const resting = oidOf(yield* place(user, eth, "buy", "0.1", low))
+      yield* TestClock.adjust(10)
+      const history = [...(yield* listed("historicalOrders"))]
+      const fills: Array<unknown> = []
+      const trade = Effect.fnUntraced(function*(batch: number) {
+        const orders = Array.from(
+          { length: 20 },
+          (_, index) =>
+            orderOf(eth, index < 10 ? "buy" : "sell", "0.01", index < 10 ? "2100" : "1900", {
+              tif: "Ioc",
+              c: cloid(20 * batch + index)
+            })
+        )
+        yield* Trader.act(user, "order", { orders, grouping: "na" })
+        yield* TestClock.adjust(10)
+      })
+      for (let batch = 0; batch < 30; batch++) {
+        yield* trade(batch)
+        fills.unshift(...(yield* listed("userFills")).slice(0, 20))
+        history.unshift(...(yield* listed("historicalOrders")).slice(0, 20))
+      }
+      const first = yield* statusOf(cloid(0))
+      assert.strictEqual(JsonParts.at(first, "status"), "filled")
+      assert.deepStrictEqual(yield* statusOf(JsonParts.at(first, "order", "oid")), first)
+      assert.strictEqual(JsonParts.at(yield* statusOf(resting), "status"), "open")
+      assert.deepStrictEqual(yield* listed("userFills"), fills)
+      assert.deepStrictEqual(yield* listed("historicalOrders"), history)
+      assert.strictEqual(history.length, 601)
+      const period = { startTime: start + 100, endTime: start + 199 }
+      const within = fills.filter((fill) => {
+        const time = Number(JsonParts.at(fill, "time"))
+        return time >= period.startTime && time <= period.endTime
+      })
+      assert.strictEqual(within.length, 200)
+      assert.deepStrictEqual(yield* listed("userFillsByTime", { ...period, reversed: true }), within)
+      assert.deepStrictEqual(yield* listed("userFillsByTime", period), within.toReversed())
+      for (let batch = 30; batch < 100; batch++) yield* trade(batch)
+      assert.strictEqual(JsonParts.at(yield* statusOf(cloid(0)), "status"), "filled")
+      for (let batch = 100; batch < 105; batch++) yield* trade(batch)
+      assert.strictEqual(yield* statusOf(cloid(99)), undefined)
+      const { trading } = yield* SandboxState
+      const { byCloid, ended, orders } = findAccount((yield* trading.snapshot).state, user)
+      // and the order that rests
+      assert.deepStrictEqual([byCloid.size, ended.size + orders.size], [2000, 2001])
+      assert.strictEqual(JsonParts.at(yield* statusOf(cloid(100)), "status"), "filled")
+      assert.strictEqual(JsonParts.at(yield* statusOf(resting), "status"), "open")
+    })))
+
+  it.effect("combine what one order took from several others", () =>
+    atStart(Effect.gen(function*() {
+      yield* atPrice(2_000)
+      for (let order = 0; order < 340; order++) {
+        yield* place(user, eth, order % 2 === 0 ? "buy" : "sell", "20", order % 2 === 0 ? "2400" : "1600", {
+          tif: "Ioc"
+        })
+        yield* TestClock.adjust("1 second")
+      }
+      const all = decodeFills(yield* ask({ type: "userFillsByTime", user, startTime: start }))
+      const combined = aggregateFills(all)
+      assert.isAbove(all.length, 420)
+      assert.strictEqual(combined.length, 340)
+      const { trading } = yield* SandboxState
+      const account = findAccount((yield* trading.snapshot).state, user)
+      for (const most of [1, 2, 3, 100, 339, 340, 400]) {
+        const listed = (isReversed: boolean) => listFills(account, { isAggregated: true, isReversed }, most)
+        assert.deepStrictEqual(listed(false), combined.slice(0, most))
+        assert.deepStrictEqual(listed(true), combined.toReversed().slice(0, most))
+      }
     })))
 
   it.effect("have client order IDs in any letter case, and are modified only in their own asset", () =>

@@ -3,10 +3,12 @@
  * and fees.
  */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import type * as Account from "@trigate/domain/info/Account"
+import { lowerCase, stringify } from "@trigate/domain/encoding/Encoding"
+import * as Account from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import * as Decimals from "./Assets.ts"
 import { abs, max, min, printPrice, printPx, printSz, printUsd, spotUsdDecimals, usdDecimals } from "./Assets.ts"
 import type { Asset, AssetDecimals, CandleMarket, Perpetual } from "./Assets.ts"
@@ -16,7 +18,7 @@ import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import * as Outcomes from "./Outcomes.ts"
 import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { ensureMarket, isUnified } from "./TradingState.ts"
+import { countFills, ensureMarket, fillAt, isUnified } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The number of book levels in a query's response. */
@@ -266,34 +268,73 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
+/** Encodes an order with each status that it has had, such as `open` and `canceled`, oldest first. */
+const printHistory = ({ listing }: Venue, order: VenueOrder): ReadonlyArray<Account.OrderRecord> => {
+  const asset = Decimals.findDecimals(listing, order.coin)
+  if (asset === undefined || order.place === "parent") return []
+  const { log, status, sz, statusTimestamp } = order
+  const earlier = log.at(-1)?.status === status ? log.slice(0, -1) : log
+  return [...earlier, { sz, status, statusTimestamp }].map((logged) => printRecord(asset, { ...order, ...logged }))
+}
+
+const decodeHistory = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Account.OrderRecord)))
+
+/** Maximum number of ended orders stored for an account, and of those that are stored as values. */
+const endedOrders = 2_000
+const recentOrders = 100
+
+/**
+ * Stores an order. If the account has many ended orders, stores the oldest one as text, and drops the oldest one that is
+ * already stored as text.
+ */
+export const remember = (venue: Venue, account: TradingAccount, order: VenueOrder): void => {
+  const { byCloid, ended, open, orders } = account
+  orders.set(order.oid, order)
+  if (order.cloid !== null) byCloid.set(order.cloid, order.oid)
+  if (orders.size <= recentOrders + open.size) return
+  for (const [oid, each] of orders) {
+    if (Matching.isActive(each.status)) continue
+    orders.delete(oid)
+    ended.set(oid, { cloid: each.cloid, rows: stringify(printHistory(venue, each)) })
+    break
+  }
+  if (ended.size <= endedOrders - recentOrders) return
+  for (const [oid, { cloid }] of ended) {
+    ended.delete(oid)
+    if (cloid !== null && byCloid.get(cloid) === oid) byCloid.delete(cloid)
+    return
+  }
+}
+
+const findOid = ({ byCloid }: TradingAccount, name: number | bigint | string): number | undefined =>
+  typeof name === "string" ? byCloid.get(lowerCase(name)) : Number(name)
+
+/**
+ * Returns an account's order by its order ID or client order ID; `undefined` if it is not among the open orders and the
+ * newest ended ones.
+ */
+export const findOrder = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined =>
+  account.orders.get(findOid(account, name) ?? -1)
+
 /** Returns an account's order, by its order ID or client order ID, with its status. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,
   name: number | bigint | string
 ): Account.OrderRecord | undefined => {
-  const order = Matching.findOrder(account, name)
-  const asset = order === undefined ? undefined : Decimals.findDecimals(listing, order.coin)
-  return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
+  const oid = findOid(account, name) ?? -1
+  const order = account.orders.get(oid)
+  if (order === undefined) return decodeHistory(account.ended.get(oid)?.rows ?? "[]").at(-1)
+  const asset = Decimals.findDecimals(listing, order.coin)
+  return asset === undefined ? undefined : printRecord(asset, order)
 }
 
-/**
- * Returns the latest statuses of an account's orders, newest first. An order has a row for each status that it has had,
- * such as `open` and `canceled`.
- */
-export const history = (
-  { listing }: Venue,
-  account: TradingAccount,
-  most: number
-): ReadonlyArray<Account.OrderRecord> =>
-  [...account.orders.values()].slice(-most).flatMap((order) => {
-    const asset = Decimals.findDecimals(listing, order.coin)
-    if (asset === undefined || order.place === "parent") return []
-    const { sz, status, statusTimestamp } = order
-    const earlier = order.log.at(-1)?.status === status ? order.log.slice(0, -1) : order.log
-    return [...earlier, { sz, status, statusTimestamp }].map((logged) => ({ asset, order, logged }))
-  }).toSorted((one, other) => one.logged.statusTimestamp - other.logged.statusTimestamp).slice(-most).toReversed()
-    .map(({ asset, logged, order }) => printRecord(asset, Object.assign({}, order, logged)))
+/** Returns the latest statuses of an account's orders, newest first. */
+export const history = (venue: Venue, account: TradingAccount, most: number): ReadonlyArray<Account.OrderRecord> =>
+  [
+    ...[...account.ended.values()].flatMap(({ rows }) => decodeHistory(rows)),
+    ...[...account.orders.values()].flatMap((order) => printHistory(venue, order))
+  ].toSorted((one, other) => one.statusTimestamp - other.statusTimestamp).slice(-most).toReversed()
 
 /** Decimals with which the prices and sizes of fills are added up. */
 const fillDecimals = 8
@@ -323,6 +364,10 @@ const joinFills = (first: Account.Fill, next: Account.Fill): Account.Fill => {
   }
 }
 
+/** Returns whether two successive fills are one row of an aggregated list. */
+const areOne = (one: Account.Fill, other: Account.Fill): boolean =>
+  one.oid === other.oid && one.time === other.time && one.crossed && other.crossed
+
 /**
  * Combines the fills that an order took from several resting orders at one time (`aggregateByTime`). The fills are in
  * the order of occurrence.
@@ -331,11 +376,54 @@ export const aggregateFills = (fills: ReadonlyArray<Account.Fill>): ReadonlyArra
   const combined: Array<Account.Fill> = []
   for (const fill of fills) {
     const last = combined.at(-1)
-    if (last?.oid === fill.oid && last.time === fill.time && last.crossed && fill.crossed) {
+    if (last !== undefined && areOne(last, fill)) {
       combined[combined.length - 1] = joinFills(last, fill)
     } else combined.push(fill)
   }
   return combined
+}
+
+/** The period of the fills that {@link listFills} returns, in milliseconds, and their order. Default: all fills. */
+interface FillSelection {
+  readonly startTime?: number
+  readonly endTime?: number
+  readonly isAggregated: boolean
+  readonly isReversed: boolean
+}
+
+/** Returns the index of the first fill that is not before a time. */
+const fillIndex = (account: TradingAccount, time: number): number => {
+  let low = 0
+  let high = countFills(account)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((fillAt(account, middle)?.time ?? 0) < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Returns at most `most` fills of an account: the first ones, or, if the order is reversed, the last ones. */
+export const listFills = (
+  account: TradingAccount,
+  { endTime = Infinity, isAggregated, isReversed, startTime = 0 }: FillSelection,
+  most: number
+): ReadonlyArray<Account.Fill> => {
+  const from = fillIndex(account, startTime)
+  const end = fillIndex(account, endTime + 1)
+  const found: Array<Account.Fill> = []
+  // with the first fill of the row after the last one, before which that row is complete
+  for (let rows = 0, index = isReversed ? end - 1 : from; index >= from && index < end; index += isReversed ? -1 : 1) {
+    const fill = fillAt(account, index)
+    if (fill === undefined) break
+    const last = found.at(-1)
+    if (!isAggregated || last === undefined || !areOne(last, fill)) rows += 1
+    if (rows > most) break
+    found.push(fill)
+  }
+  const inOrder = isReversed ? found.toReversed() : found
+  const listed = isAggregated ? aggregateFills(inOrder) : inOrder
+  return isReversed ? listed.toReversed() : listed
 }
 
 const day = 86_400_000

@@ -9,6 +9,7 @@ import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { note } from "./AccountActions.ts"
+import { remember } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
 import {
   abs,
@@ -141,7 +142,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
 const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size: bigint): void => {
   const order = closingOrder(venue, account.address, asset, size)
   const px = markPrice(venue, asset)
-  Matching.remember(account, order)
+  remember(venue, account, order)
   const terms = {
     px,
     sz: order.sz,
@@ -192,7 +193,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       continue
     }
     const order = closingOrder(venue, account.address, asset, size)
-    Matching.remember(account, order)
+    remember(venue, account, order)
     const met = Matching.take(venue, asset, order, {
       hash: venue.hash,
       liquidation: {

@@ -7,7 +7,7 @@
  * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
  * newer. Two orders of one account are never matched: instead, the resting order is canceled.
  */
-import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import * as Assets from "./Assets.ts"
@@ -30,30 +30,11 @@ import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from ".
 import { emit, nextTid, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 
-/** Maximum number of orders stored for an account in addition to its open orders. */
-export const rememberedOrders = 2_000
-
-/** Stores an order. If the account has too many orders, removes the oldest completed order. */
-export const remember = (account: TradingAccount, order: VenueOrder): void => {
-  account.orders.set(order.oid, order)
-  if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
-  if (account.orders.size <= rememberedOrders + account.open.size) return
-  for (const [oid, { cloid, place }] of account.orders) {
-    if (place !== "gone") continue
-    account.orders.delete(oid)
-    if (cloid !== null && account.byCloid.get(cloid) === oid) account.byCloid.delete(cloid)
-    return
-  }
-}
-
-/** Returns an account's order by its order ID or client order ID; `undefined` if the venue does not store the order. */
-export const findOrder = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
-  const oid = typeof name === "string" ? account.byCloid.get(lowerCase(name)) : Number(name)
-  return oid === undefined ? undefined : account.orders.get(oid)
-}
-
 /** Returns whether an order does not rest: the part that is not filled at once is canceled. */
 export const isImmediate = (tif: VenueOrder["tif"]): boolean => tif === "Ioc" || tif === "FrontendMarket"
+
+/** Returns whether an order with this status has not ended. */
+export const isActive = (status: string): boolean => status === "open" || status === "triggered"
 
 /** Sets the status of an order, and emits an event with a copy of the order. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
@@ -63,9 +44,7 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
   order.status = status
   order.statusTimestamp = statusTimestamp
   // no other status follows one that ends the order
-  if (isLogged && (status === "open" || status === "triggered")) {
-    order.log = order.log.concat({ status, statusTimestamp, sz: order.sz })
-  }
+  if (isLogged && isActive(status)) order.log = order.log.concat({ status, statusTimestamp, sz: order.sz })
   if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order }, isLogged })
 }
 
@@ -546,7 +525,7 @@ export const settle = (
     twapId: null
   }
   if (order.twapId === undefined) {
-    PriceTimeBook.append(account.fills, fill, venue.limits.fills)
+    PriceTimeBook.appendFill(account, fill, venue.limits.fills)
     emit(venue, { kind: "fill", user: order.user, fill })
   } else {
     const twapFill = { fill, twapId: order.twapId }

@@ -3,13 +3,13 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
 import { type ActionContext, undelegated } from "./AccountActions.ts"
-import { isCapped } from "./AccountReads.ts"
+import { findOrder, isCapped, remember } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
 import { type Asset, divideUp, findUsdPair, max, min, printPx, printSz, readPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import * as Matching from "./Matching.ts"
 import { one as wholePrice } from "./Outcomes.ts"
-import { ensureAccount, ensureMarket, findAccount, isFrozen, makeOrder } from "./TradingState.ts"
+import { countFills, ensureAccount, ensureMarket, fillAt, findAccount, isFrozen, makeOrder } from "./TradingState.ts"
 import type { TradingAccount, Trailing, Twap, VenueOrder } from "./TradingState.ts"
 import { emit, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -262,7 +262,7 @@ const place = (
   replaced?: VenueOrder
 ): LegStatus => {
   const order = fromDraft(venue, account.address, draft)
-  Matching.remember(account, order)
+  remember(venue, account, order)
   if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
   const status = submit(venue, account, draft, order, children)
   if (typeof status === "object" && "error" in status) Matching.endChildren(venue, order, "canceled")
@@ -305,7 +305,7 @@ const placeChild = (
 ): void => {
   const order = fromDraft(venue, account.address, draft)
   Matching.adopt(parent, order)
-  Matching.remember(account, order)
+  remember(venue, account, order)
   if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
 }
 
@@ -345,13 +345,14 @@ const priorityFee = (venue: Venue, { asset, priority = 0 }: Draft, value: bigint
 }
 
 /** Returns the value of an order's fills, in ticks times lots. */
-const filledValue = ({ fills }: TradingAccount, { pxDecimals, szDecimals }: Asset, oid: number): bigint => {
+const filledValue = (account: TradingAccount, { pxDecimals, szDecimals }: Asset, oid: number): bigint => {
   let value = 0n
-  for (let index = fills.length - 1; fills[index]?.oid === oid; index--) {
-    const { px = "", sz = "" } = fills[index] ?? {}
+  for (let index = countFills(account) - 1;; index--) {
+    const fill = fillAt(account, index)
+    if (fill?.oid !== oid) return value
+    const { px, sz } = fill
     value += (Decimals.parseDecimal(px, pxDecimals) ?? 0n) * (Decimals.parseDecimal(sz, szDecimals) ?? 0n)
   }
-  return value
 }
 
 /**
@@ -418,7 +419,7 @@ export const placeAll = (context: ActionContext, action: ActionOf<"order">): Rea
 
 /** Finds an open order by the venue's order ID or by the client order ID. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
-  const order = Matching.findOrder(account, name)
+  const order = findOrder(account, name)
   return order === undefined || order.place === "gone" ? undefined : order
 }
 
@@ -560,7 +561,7 @@ export const placeTrailing = ({ user, venue }: ActionContext, action: ActionOf<"
     trailing
   })
   trail(order, trailing, mark)
-  Matching.remember(account, order)
+  remember(venue, account, order)
   const refusal = findRefusal(venue, account, asset, order)
   if (refusal !== undefined) {
     Matching.report(venue, order, refusal.status ?? "rejected")

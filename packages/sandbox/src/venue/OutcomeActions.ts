@@ -16,7 +16,7 @@ import {
   one,
   type OutcomeTemplate
 } from "./Outcomes.ts"
-import { addTo, append, ensureBalance, iterateOrders, setSubDeployer } from "./TradingState.ts"
+import { addTo, appendFill, ensureBalance, iterateOrders, setSubDeployer } from "./TradingState.ts"
 import type { OutcomeDeployer, TradingAccount } from "./TradingState.ts"
 import { emit, nextHash, nextTid, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
@@ -66,7 +66,7 @@ const payHolder = (venue: Venue, account: TradingAccount, asset: SpotPair, price
     feeToken: asset.quote.name,
     twapId: null
   }
-  append(account.fills, fill, venue.limits.fills)
+  appendFill(account, fill, venue.limits.fills)
   emit(venue, { kind: "fill", user: account.address, fill })
   emit(venue, { kind: "account", user: account.address })
   return paid

@@ -8,6 +8,7 @@ import { getContractAddress, keccak256, toHex } from "viem/utils"
 import * as Random from "../Seed.ts"
 import { actor, done, note, open, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
+import { remember } from "./AccountReads.ts"
 import * as Assets from "./Assets.ts"
 import { hyperliquidity as strategist } from "./Fees.ts"
 import * as Matching from "./Matching.ts"
@@ -336,7 +337,7 @@ const placeRung = (venue: Venue, account: TradingAccount, asset: Assets.SpotPair
     tif: "Alo"
   })
   if (crosses || !Matching.isCovered(venue, account, asset, order)) return false
-  Matching.remember(account, order)
+  remember(venue, account, order)
   Matching.report(venue, order, "open")
   Matching.rest(venue, asset, order)
   return true

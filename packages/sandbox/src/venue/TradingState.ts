@@ -8,10 +8,11 @@
  * structured clone.
  */
 import type { SentAction } from "@trigate/domain/actions/Action"
-import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Fill } from "@trigate/domain/info/Account"
+import { type Address, type Hash, lowerCase, stringify } from "@trigate/domain/encoding/Encoding"
+import * as Account from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
+import * as Schema from "effect/Schema"
 import { type CandleMarket, findCollateral, usdc, weiPerUsd } from "./Assets.ts"
 import type { DeployedOutcome, DeployedQuestion } from "./Outcomes.ts"
 
@@ -275,7 +276,7 @@ export interface Twap {
 
 /** A fill of a TWAP order. */
 export interface TwapFill {
-  readonly fill: Fill
+  readonly fill: Account.Fill
   readonly twapId: number
 }
 
@@ -312,6 +313,16 @@ export interface AccountValue {
   readonly profit: bigint
 }
 
+/**
+ * An order that has ended, which only queries read. Its rows are JSON text: one string instead of a dozen objects, which
+ * a garbage collection would visit each.
+ */
+export interface EndedOrder {
+  readonly cloid: string | null
+  /** The rows of the order in `historicalOrders`: one for each status that it has had, oldest first. */
+  readonly rows: string
+}
+
 /** The trading state of an account, such as its money, positions, orders and fills. */
 export class TradingAccount {
   readonly address: Address
@@ -323,11 +334,15 @@ export class TradingAccount {
   readonly open = new Map<number, VenueOrder>()
   /** The total lots of the account's open bids and asks, by coin. Reduce-only orders are not counted. */
   readonly exposure = new Map<string, { bids: bigint; asks: bigint }>()
-  /** The newest orders of the account, in order of placement. */
+  /** The open orders of the account and the newest ended ones, in order of placement. */
   readonly orders = new Map<number, VenueOrder>()
+  /** Ended orders that were placed before those, in order of placement. */
+  readonly ended = new Map<number, EndedOrder>()
   readonly byCloid = new Map<string, number>()
-  /** Fills, newest last. */
-  readonly fills: Array<Fill> = []
+  /** The newest fills, newest last. */
+  readonly fills: Array<Account.Fill> = []
+  /** The fills before those, newest last, as JSON text. */
+  readonly olderFills: Array<string> = []
   readonly twapFills: Array<TwapFill> = []
   readonly fundings: Array<FundingEntry> = []
   readonly ledger: Array<LedgerEntry> = []
@@ -693,6 +708,28 @@ export const payHouse = ({ house }: TradingState, dex: string, amount: bigint): 
   const token = findCollateral(dex)
   if (token === usdc) house.cash += amount
   else addTo(house.spot, token, amount * weiPerUsd)
+}
+
+const decodeFill = Schema.decodeUnknownSync(Schema.fromJsonString(Account.Fill))
+
+export const countFills = ({ fills, olderFills }: TradingAccount): number => olderFills.length + fills.length
+
+/** Returns the fill at an index, from 0 for the oldest one. */
+export const fillAt = ({ fills, olderFills }: TradingAccount, index: number): Account.Fill | undefined => {
+  const text = olderFills[index]
+  return text === undefined ? fills[index - olderFills.length] : decodeFill(text)
+}
+
+/** Number of fills that are values: at least this number, and less than twice as many. */
+const recentFills = 200
+
+/** Adds a fill to an account. When the account has twice `most` fills, drops all but the last `most` ones. */
+export const appendFill = (account: TradingAccount, fill: Account.Fill, most: number): void => {
+  const { fills, olderFills } = account
+  fills.push(fill)
+  if (fills.length >= 2 * recentFills) olderFills.push(...fills.splice(0, recentFills).map(stringify))
+  const excess = countFills(account) - most
+  if (excess >= most) fills.splice(0, excess - olderFills.splice(0, excess).length)
 }
 
 /** Appends an entry to a list. When the list has twice `newest` entries, truncates it to the last `newest` ones. */

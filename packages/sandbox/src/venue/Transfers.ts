@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"
 import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
-import { portfolio } from "./AccountReads.ts"
+import { portfolio, remember } from "./AccountReads.ts"
 import {
   abs,
   divideUp,
@@ -20,7 +20,7 @@ import {
   weiPerUsd
 } from "./Assets.ts"
 import { accountValue, marginSums, markPrice, perpetualByCoin, withdrawable } from "./Margin.ts"
-import { moveSpot, moveUsd, ownDex, parseToken, readAmount, remember, spotRefusal, takeSpot } from "./Matching.ts"
+import { moveSpot, moveUsd, ownDex, parseToken, readAmount, spotRefusal, takeSpot } from "./Matching.ts"
 import { execute } from "./Orders.ts"
 import {
   addTo,
@@ -480,7 +480,7 @@ const closePart = (venue: Venue, account: TradingAccount, part: bigint, whole: b
     const isBuy = size < 0n
     const px = isBuy ? markPrice(venue, asset) * 2n : 1n
     const order = makeOrder(venue.state, { user: account.address, coin, isBuy, px, sz, reduceOnly: true, tif: "Ioc" })
-    remember(account, order)
+    remember(venue, account, order)
     execute(venue, asset, order)
   }
 }

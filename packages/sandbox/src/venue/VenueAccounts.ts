@@ -305,17 +305,19 @@ export const tradingAnswers = {
   ),
   userFills: on(
     InfoOperations.userFills,
-    (view, { aggregateByTime, user }) => {
-      const { fills } = accountIn(view, user)
-      return (aggregateByTime === true ? AccountReads.aggregateFills(fills) : fills).slice(-mostRows).toReversed()
-    }
+    (view, { aggregateByTime, user }) =>
+      AccountReads.listFills(
+        accountIn(view, user),
+        { isAggregated: aggregateByTime === true, isReversed: true },
+        mostRows
+      )
   ),
   userFillsByTime: on(
     InfoOperations.userFillsByTime,
     (view, { aggregateByTime, endTime, reversed, startTime, user }) => {
-      const found = accountIn(view, user).fills.filter(({ time }) => time >= startTime && time <= (endTime ?? view.now))
-      const fills = aggregateByTime === true ? AccountReads.aggregateFills(found) : found
-      return (reversed === true ? fills.toReversed() : fills).slice(0, mostRows)
+      const period = { startTime: Number(startTime), endTime: Number(endTime ?? view.now) }
+      const order = { isAggregated: aggregateByTime === true, isReversed: reversed === true }
+      return AccountReads.listFills(accountIn(view, user), { ...period, ...order }, mostRows)
     }
   ),
   userRole: on(InfoOperations.userRole, (view, { user }) => findRole(view, lowerCase(user))),
