@@ -746,5 +746,8 @@ export const runSystemCalls = <State extends Chain.Ledger>(
       return isCurrent ? undefined : yield* run(machine, calls)
     })
   return (calls: ReadonlyArray<Chain.EvmCall>): Effect.Effect<void> =>
-    calls.length === 0 ? Effect.void : Effect.ignore(withMachine((machine) => run(machine, calls)))
+    calls.length === 0 ? Effect.void : Effect.ignore(withMachine((machine) => run(machine, calls)), {
+      log: "Warn",
+      message: "The EVM did not run the transfers of the venue"
+    })
 }

@@ -279,7 +279,7 @@ const printHistory = ({ listing }: Venue, order: VenueOrder): ReadonlyArray<Acco
 
 const decodeHistory = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Account.OrderRecord)))
 
-/** Maximum number of ended orders stored for an account, and of those that are stored as values. */
+/** Maximum number of ended orders that an account stores. The last `recentOrders` of them are values, not text. */
 const endedOrders = 2_000
 const recentOrders = 100
 
@@ -292,10 +292,10 @@ export const remember = (venue: Venue, account: TradingAccount, order: VenueOrde
   orders.set(order.oid, order)
   if (order.cloid !== null) byCloid.set(order.cloid, order.oid)
   if (orders.size <= recentOrders + open.size) return
-  for (const [oid, each] of orders) {
-    if (Matching.isActive(each.status)) continue
+  for (const [oid, oldest] of orders) {
+    if (Matching.isActive(oldest.status)) continue
     orders.delete(oid)
-    ended.set(oid, { cloid: each.cloid, rows: stringify(printHistory(venue, each)) })
+    ended.set(oid, { cloid: oldest.cloid, rows: stringify(printHistory(venue, oldest)) })
     break
   }
   if (ended.size <= endedOrders - recentOrders) return
@@ -365,7 +365,7 @@ const joinFills = (first: Account.Fill, next: Account.Fill): Account.Fill => {
 }
 
 /** Returns whether two successive fills are one row of an aggregated list. */
-const areOne = (one: Account.Fill, other: Account.Fill): boolean =>
+const isOneRow = (one: Account.Fill, other: Account.Fill): boolean =>
   one.oid === other.oid && one.time === other.time && one.crossed && other.crossed
 
 /**
@@ -376,7 +376,7 @@ export const aggregateFills = (fills: ReadonlyArray<Account.Fill>): ReadonlyArra
   const combined: Array<Account.Fill> = []
   for (const fill of fills) {
     const last = combined.at(-1)
-    if (last !== undefined && areOne(last, fill)) {
+    if (last !== undefined && isOneRow(last, fill)) {
       combined[combined.length - 1] = joinFills(last, fill)
     } else combined.push(fill)
   }
@@ -412,12 +412,12 @@ export const listFills = (
   const from = fillIndex(account, startTime)
   const end = fillIndex(account, endTime + 1)
   const found: Array<Account.Fill> = []
-  // with the first fill of the row after the last one, before which that row is complete
+  // a row is complete when a fill of the next row follows
   for (let rows = 0, index = isReversed ? end - 1 : from; index >= from && index < end; index += isReversed ? -1 : 1) {
     const fill = fillAt(account, index)
     if (fill === undefined) break
     const last = found.at(-1)
-    if (!isAggregated || last === undefined || !areOne(last, fill)) rows += 1
+    if (!isAggregated || last === undefined || !isOneRow(last, fill)) rows += 1
     if (rows > most) break
     found.push(fill)
   }

@@ -712,6 +712,7 @@ export const payHouse = ({ house }: TradingState, dex: string, amount: bigint): 
 
 const decodeFill = Schema.decodeUnknownSync(Schema.fromJsonString(Account.Fill))
 
+/** Returns the number of an account's fills. */
 export const countFills = ({ fills, olderFills }: TradingAccount): number => olderFills.length + fills.length
 
 /** Returns the fill at an index, from 0 for the oldest one. */
@@ -720,7 +721,7 @@ export const fillAt = ({ fills, olderFills }: TradingAccount, index: number): Ac
   return text === undefined ? fills[index - olderFills.length] : decodeFill(text)
 }
 
-/** Number of fills that are values: at least this number, and less than twice as many. */
+/** When an account has twice this number of fills as values, the older half becomes text. */
 const recentFills = 200
 
 /** Adds a fill to an account. When the account has twice `most` fills, drops all but the last `most` ones. */
